@@ -1,0 +1,313 @@
+"""Lowering: the rules that write neutral ops as real instructions, and those all versions share.
+
+A rule is ``rule(e, op)``; ``e`` is the assembler's emitter.  What a version lacks is spelled
+with other instructions, or by calling a small function held as a constant.
+"""
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from minidynamo.code.program import Op
+from minidynamo.code.readers import BINARY_SYMBOLS, CONVERSIONS
+
+Emitter = Any
+Rule = Callable[[Emitter, Op], None]
+
+INVERSE = {"true": "FALSE", "false": "TRUE", "none": "NOT_NONE", "not_none": "NONE"}
+
+
+# ---- vocabulary
+def bare(real: str) -> Rule:
+    """An instruction without argument."""
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real)
+    return rule
+
+
+def count(real: str) -> Rule:
+    """The argument is written as the number it is."""
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real, int(op.arg))       # type: ignore[call-overload]
+    return rule
+
+
+def by_name(real: str, shift: int = 0, bits: int = 0) -> Rule:
+    """The argument is an index into co_names, with flag bits below it."""
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real, e.name(op.arg) << shift | bits)
+    return rule
+
+
+def by_local(real: str) -> Rule:
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real, e.local(op.arg))
+    return rule
+
+
+def by_cell(real: str) -> Rule:
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real, e.cell(op.arg))
+    return rule
+
+
+def by_deref(real: str) -> Rule:
+    def rule(e: Emitter, op: Op) -> None:
+        e.emit(real, e.deref(op.arg))
+    return rule
+
+
+def const(e: Emitter, value: object) -> None:
+    e.emit("LOAD_CONST", e.const(value))
+
+
+def call_with_top(e: Emitter, function: Callable[..., object]) -> None:
+    """Replace the top of the stack by ``function(top)``."""
+    e.need(2)
+    if e.null_first:
+        const(e, function)
+        e.emit("PUSH_NULL")
+    else:
+        e.emit("PUSH_NULL")
+        const(e, function)
+    e.emit("SWAP", 3)
+    e.rule("CALL", (1, ()))
+
+
+def call_with(e: Emitter, function: Callable[..., object], n: int) -> None:
+    """Replace the ``n`` top entries, as one tuple, by ``function(tuple)``."""
+    e.emit("BUILD_TUPLE", n)
+    call_with_top(e, function)
+
+
+def choose(key: Callable[[Op], object], rules: dict[object, Rule]) -> Rule:
+    """Dispatch on part of the argument."""
+    def rule(e: Emitter, op: Op) -> None:
+        rules[key(op)](e, op)
+    return rule
+
+
+# ---- rules that need more than one instruction
+def twice_not(e: Emitter, op: Op) -> None:
+    """The truth of the top, where TO_BOOL does not exist."""
+    e.emit("UNARY_NOT")
+    e.emit("UNARY_NOT")
+
+
+def jump(e: Emitter, op: Op) -> None:
+    e.jump_to(op.target)
+
+
+def jump_if_forward_only(e: Emitter, op: Op) -> None:
+    """3.12 and later: a conditional jump backward hops over an unconditional one."""
+    if op.target > e.index:
+        e.emit(f"POP_JUMP_IF_{op.arg.upper()}", label=op.target)        # type: ignore[attr-defined]
+        return
+    over = ("over", e.index)
+    e.emit(f"POP_JUMP_IF_{INVERSE[op.arg]}", label=over)                # type: ignore[index]
+    e.jump_to(op.target)
+    e.mark(over)
+
+
+def for_iter(e: Emitter, op: Op) -> None:
+    if op.target > e.index and not (e.FOR_TAIL and e.falls_in(op.target)):
+        e.emit("FOR_ITER", label=("end", op.target) if e.FOR_TAIL else op.target)
+        return
+    end = ("end of", e.index)
+    e.emit("FOR_ITER", label=end)
+
+    def tail() -> None:
+        e.handler = e.ops[op.target].handler
+        e.mark(end)
+        for name in e.FOR_TAIL:
+            e.emit(name)
+        e.jump_to(op.target)
+    e.later(tail)
+
+
+def send(e: Emitter, op: Op) -> None:
+    target = e.ops[op.target]
+    straight = op.target > e.index
+    if straight and (not e.SEND_POPS or target.name == "END_SEND"):
+        e.emit("SEND", label=("sent", op.target) if e.SEND_POPS else op.target)
+        return
+    label = ("sent by", e.index)
+    e.emit("SEND", label=label)
+
+    def tail() -> None:
+        e.handler = target.handler
+        e.mark(label)
+        if e.SEND_POPS:             # the receiver is gone; None stands in for it
+            const(e, None)
+            e.emit("SWAP", 2)
+        e.jump_to(op.target)
+    e.later(tail)
+
+
+def raise_(e: Emitter, op: Op) -> None:
+    e.emit("RAISE_VARARGS", int(op.arg))        # type: ignore[call-overload]
+
+
+def unpack_ex(e: Emitter, op: Op) -> None:
+    before, after = op.arg                      # type: ignore[misc]
+    e.emit("UNPACK_EX", before | after << 8)
+
+
+def binary(e: Emitter, op: Op) -> None:
+    if op.arg == "[]":
+        e.emit("BINARY_SUBSCR")
+    else:
+        e.emit("BINARY_OP", BINARY_SYMBOLS.index(op.arg))       # type: ignore[arg-type]
+
+
+def format_value(e: Emitter, op: Op) -> None:
+    conversion, has_spec = op.arg               # type: ignore[misc]
+    e.emit("FORMAT_VALUE", CONVERSIONS.index(conversion) | bool(has_spec) << 2)
+
+
+CONVERT: dict[object, Callable[..., object]] = {"s": str, "r": repr, "a": ascii}
+
+
+def convert_value(e: Emitter, op: Op) -> None:
+    call_with_top(e, CONVERT[op.arg])
+
+
+def intrinsic(n: int, known: tuple[str, ...]) -> Rule:
+    """``CALL_INTRINSIC_n``; ``known`` lists this version's, by number."""
+    def rule(e: Emitter, op: Op) -> None:
+        if op.arg in known:
+            e.emit(f"CALL_INTRINSIC_{n}", known.index(op.arg))  # type: ignore[arg-type]
+        else:
+            call_with(e, EMULATED[op.arg], n)
+    return rule
+
+
+def from_dict_or(load: Rule) -> Rule:
+    """3.11: ``d[name]`` if the dict on top has it, else ``load``."""
+    def rule(e: Emitter, op: Op) -> None:
+        absent, done = ("absent", e.index), ("found", e.index)
+        e.need(2)
+        const(e, op.arg)
+        e.emit("COPY", 2)
+        e.emit("CONTAINS_OP", 0)
+        e.emit("POP_JUMP_FORWARD_IF_FALSE", label=absent)
+        const(e, op.arg)
+        e.emit("BINARY_SUBSCR")
+        e.emit("JUMP_FORWARD", label=done)
+        e.mark(absent)
+        e.emit("POP_TOP")
+        load(e, op)
+        e.mark(done)
+    return rule
+
+
+def set_function_attribute(e: Emitter, op: Op) -> None:
+    """3.11 and 3.12: only MAKE_FUNCTION sets these; a call makes the changed function."""
+    call_with(e, _ATTRIBUTES[op.arg], 2)
+
+
+# ---- functions that stand in for what a version lacks; each takes one tuple
+def _with_attribute(name: str) -> Callable[[Any], object]:
+    def change(pair: Any) -> object:
+        value, function = pair
+        if name == "__annotations__" and isinstance(value, tuple):
+            value = dict(zip(value[::2], value[1::2]))
+        setattr(function, name, value)
+        return function
+    return change
+
+
+def _with_closure(pair: Any) -> object:
+    closure, old = pair
+    new = types.FunctionType(old.__code__, old.__globals__, old.__name__, old.__defaults__, closure)
+    new.__kwdefaults__, new.__annotations__ = old.__kwdefaults__, old.__annotations__
+    new.__qualname__, new.__doc__, new.__module__ = old.__qualname__, old.__doc__, old.__module__
+    return new
+
+
+_ATTRIBUTES: dict[object, Callable[[Any], object]] = {
+    1: _with_attribute("__defaults__"), 2: _with_attribute("__kwdefaults__"),
+    4: _with_attribute("__annotations__"), 8: _with_closure}
+
+
+def _stop_iteration_error(one: Any) -> object:
+    if isinstance(one[0], (StopIteration, StopAsyncIteration)):
+        error = RuntimeError(f"generator raised {type(one[0]).__name__}")
+        error.__cause__ = error.__context__ = one[0]
+        return error
+    return one[0]
+
+
+def _type_params(pair: Any) -> object:
+    pair[0].__type_params__ = pair[1]
+    return pair[0]
+
+
+def _unsupported(values: Any) -> object:
+    raise NotImplementedError("this Python cannot run an operation of a newer one")
+
+
+EMULATED: dict[object, Callable[[Any], object]] = {
+    "STOPITERATION_ERROR": _stop_iteration_error,
+    "TYPEVAR": lambda one: typing.TypeVar(one[0]),
+    "PARAMSPEC": lambda one: typing.ParamSpec(one[0]),
+    "TYPEVARTUPLE": lambda one: typing.TypeVarTuple(one[0]),
+    "SUBSCRIPT_GENERIC": lambda one: typing.Generic[one[0]],    # type: ignore[index]
+    "TYPEALIAS": _unsupported,
+    "TYPEVAR_WITH_BOUND": lambda two: typing.TypeVar(two[0], bound=two[1]()),
+    "TYPEVAR_WITH_CONSTRAINTS": lambda two: typing.TypeVar(two[0], *two[1]()),
+    "SET_FUNCTION_TYPE_PARAMS": _type_params,
+    "SET_TYPEPARAM_DEFAULT": _unsupported,
+}
+
+
+# ---- rules that 3.11, 3.12 and 3.13 share
+def _same(*names: str) -> dict[str, Rule]:
+    return {name: bare(name) for name in names}
+
+
+def _counts(*names: str) -> dict[str, Rule]:
+    return {name: count(name) for name in names}
+
+
+def _named(*names: str) -> dict[str, Rule]:
+    return {name: by_name(name) for name in names}
+
+
+COMMON: dict[str, Rule] = {
+    **_same("NOP", "PUSH_NULL", "GET_ITER", "GET_YIELD_FROM_ITER", "GET_LEN", "MATCH_MAPPING",
+            "MATCH_SEQUENCE", "MATCH_KEYS", "PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH",
+            "WITH_EXCEPT_START", "GET_AITER", "GET_ANEXT", "BEFORE_ASYNC_WITH", "BEFORE_WITH",
+            "END_ASYNC_FOR", "STORE_SUBSCR", "DELETE_SUBSCR", "LOAD_BUILD_CLASS",
+            "LOAD_ASSERTION_ERROR", "RETURN_GENERATOR", "SETUP_ANNOTATIONS", "POP_EXCEPT"),
+    **_counts("COPY", "SWAP", "BUILD_TUPLE", "BUILD_LIST", "BUILD_SET", "BUILD_MAP",
+              "BUILD_CONST_KEY_MAP", "BUILD_STRING", "BUILD_SLICE", "LIST_APPEND", "SET_ADD",
+              "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE",
+              "UNPACK_SEQUENCE", "MATCH_CLASS", "RERAISE", "GET_AWAITABLE", "IS_OP",
+              "CONTAINS_OP", "CALL_FUNCTION_EX"),
+    **_named("STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME",
+             "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "IMPORT_FROM"),
+    "LOAD_CONST": lambda e, op: const(e, op.arg),
+    "POP": bare("POP_TOP"),
+    "RETURN": bare("RETURN_VALUE"),
+    "STORE_LOCAL": by_local("STORE_FAST"),
+    "DELETE_LOCAL": by_local("DELETE_FAST"),
+    "MAKE_CELL": by_cell("MAKE_CELL"),
+    "LOAD_CELL": by_cell("LOAD_CLOSURE"),
+    "LOAD_DEREF": by_deref("LOAD_DEREF"),
+    "STORE_DEREF": by_deref("STORE_DEREF"),
+    "DELETE_DEREF": by_deref("DELETE_DEREF"),
+    "LOAD_GLOBAL": by_name("LOAD_GLOBAL", shift=1),
+    "BINARY": binary,
+    "UNPACK_EX": unpack_ex,
+    "FORMAT_VALUE": format_value,
+    "CONVERT_VALUE": convert_value,
+    "SET_FUNCTION_ATTRIBUTE": set_function_attribute,
+    "MAKE_FUNCTION": count("MAKE_FUNCTION"),
+    "RAISE": raise_,
+    "JUMP": jump,
+    "FOR_ITER": for_iter,
+    "SEND": send,
+}

@@ -1,0 +1,117 @@
+"""plan(): what the output code needs, found by one walk over the values that leave the trace.
+
+The walk starts at the exit's values and at what effects write.  It finds the graph outputs, the
+objects that must be made (and which of them are shared or cyclic), and raises CannotRebuild
+before anything is compiled.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from minidynamo.code import live_locals
+from minidynamo.interp.state import NULL, PreviousException, Scope
+from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
+from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.tensors import SymVariable, TensorVariable
+
+
+@dataclasses.dataclass(slots=True)
+class Plan:
+    """What was found.  `stack`, `local` and `cells` describe a break; a return has one `stack` entry."""
+
+    outputs: list[Any]                          # tape nodes the graph returns
+    numbers: list[Any]                          # symbolic numbers among them, by node
+    effects: list[Any]                          # changed user objects and scopes, in order
+    shared: set[int]                            # ids of new objects that are used more than once
+    cyclic: set[int]                            # ids of new objects that hold themselves
+    stack: list[VariableTracker]
+    local: dict[str, VariableTracker]
+    has_ops: bool
+
+
+class _Walk:
+    """Depth first over ``children``; counts uses, finds cycles and graph outputs."""
+
+    def __init__(self, tx: Any) -> None:
+        self.tx = tx
+        self.seen: dict[int, VariableTracker] = {}
+        self.path: set[int] = set()
+        self.shared: set[int] = set()
+        self.cyclic: set[int] = set()
+        self.outputs: dict[Any, None] = {}
+
+    def visit(self, value: Any) -> None:
+        if value.__class__ is LazyVariable:
+            value = value.built or value
+        if value is NULL or value.source is not None or isinstance(value, PreviousException):
+            return
+        if id(value) in self.path:
+            self.cyclic.add(id(value))
+            self.shared.add(id(value))
+            return
+        if id(value) in self.seen:
+            self.shared.add(id(value))
+            return
+        self.seen[id(value)] = value
+        if isinstance(value, TensorVariable):
+            self.outputs[value.node] = None
+        elif isinstance(value, SymVariable):
+            self.outputs[self.tx.tape.sym_node(value.value)] = None
+        check_rebuildable(value)
+        self.path.add(id(value))
+        for child in children_of(value):
+            self.visit(child)
+        self.path.discard(id(value))
+
+
+def children_of(value: Any) -> list[VariableTracker]:
+    children = getattr(value, "children", None)
+    return [] if children is None else children()
+
+
+def check_rebuildable(value: VariableTracker) -> None:
+    """Kinds that can say at once that they cannot be made again."""
+    if getattr(value, "raised_at", None) is not None:
+        raise CannotRebuild(value, "an exception raised while tracing")
+    if type(value).rebuild is VariableTracker.rebuild:
+        raise CannotRebuild(value, f"a {value.kind} made while tracing")
+
+
+def effect_children(tx: Any, value: Any) -> list[VariableTracker]:
+    """What writing back a changed object needs."""
+    if isinstance(value, Scope):
+        return [v for v in value.written.values() if v is not None]
+    own = getattr(value, "effect_children", None)
+    return own(tx) if own is not None else children_of(value)
+
+
+def plan(trace: Any) -> Plan:
+    """Walk everything that leaves `trace`."""
+    tx, leave = trace.tracer, trace.exit
+    walk = _Walk(tx)
+    if hasattr(leave, "value"):
+        stack, local = [leave.value], {}
+    else:
+        names = live_locals(trace.program)[leave.index]
+        stack = leave.stack
+        local = {name: v for name, v in leave.local.items() if name in names}
+        for value in tx.root.cells.values():         # every cell lives on: the resume function shares it
+            if cell_changed(tx, value):
+                tx.modified(value)
+        if tx.handled is not None:
+            walk.visit(tx.handled)
+    effects = list(tx.changed.values())
+    for value in (*stack, *local.values()):
+        walk.visit(value)
+        if isinstance(value, PreviousException) and value.previous is not None:
+            walk.visit(value.previous)
+    for value in effects:
+        for child in effect_children(tx, value):
+            walk.visit(child)
+    has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
+    return Plan(list(walk.outputs), [], effects, walk.shared, walk.cyclic, stack, local, has_ops)
+
+
+def cell_changed(tx: Any, cell: CellVariable) -> bool:
+    return id(cell) in tx.changed

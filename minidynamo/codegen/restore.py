@@ -1,0 +1,160 @@
+"""Restore: a Writer that knows how to put any value of a trace on the stack."""
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from minidynamo.code import Writer
+from minidynamo.codegen.plan import Plan
+from minidynamo.interp.state import NULL
+from minidynamo.model.variable import LazyVariable, VariableTracker
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import ANNOTATIONS, CLOSURE, DEFAULTS, KWDEFAULTS, FunctionVariable
+
+NONE = ConstantVariable(None)
+
+
+class Restore(Writer):
+    """Values made once are kept in temporaries named ``___n``, so that identity survives."""
+
+    def __init__(self, tx: Any, plan: Plan) -> None:
+        super().__init__()
+        self.tx, self.plan = tx, plan
+        self.temps: dict[int, str] = {}               # id of a value -> local that holds it
+        self.outputs: dict[Any, str] = {}             # tape node -> local that holds it
+        self.must_keep = False                        # effects follow: load everything first
+
+    def temp(self) -> str:
+        name = f"___{len(self.temps)}_{len(self.outputs)}"
+        return name
+
+    # ---- the one way to a value
+    def load(self, value: VariableTracker) -> None:
+        """Leave `value` on the stack."""
+        if value.__class__ is LazyVariable:
+            value = value.built or value              # type: ignore[attr-defined]
+        if value is NULL:
+            self.op("PUSH_NULL")
+            return
+        known = self.temps.get(id(value))
+        if known is not None:
+            self.op("LOAD_LOCAL", known)
+        elif value.source is not None:
+            value.source.load(self)
+        elif id(value) in self.plan.cyclic and hasattr(value, "fill"):
+            value.create(self)
+            self.keep(value)
+            value.fill(self)
+        else:
+            value.rebuild(self)
+            if id(value) in self.plan.shared and id(value) not in self.temps:
+                self.keep(value)
+
+    def load_inner(self, value: VariableTracker) -> None:
+        """The builtin part of a subclass instance, as a plain builtin."""
+        value.rebuild(self)
+
+    def keep(self, value: VariableTracker) -> None:
+        """The top of the stack is `value`; later loads find it."""
+        name = f"___v{len(self.temps)}"
+        self.temps[id(value)] = name
+        self.op("COPY", 1)
+        self.op("STORE_LOCAL", name)
+
+    def settle(self, value: VariableTracker) -> None:
+        """Have `value` in a temporary (literals need none)."""
+        if value.__class__ is LazyVariable:
+            value = value.built or value              # type: ignore[attr-defined]
+        if value is NULL or id(value) in self.temps or (value.source is None and isinstance(value, ConstantVariable)):
+            return
+        self.load(value)
+        if id(value) not in self.temps:
+            self.keep(value)
+        self.op("POP")
+
+    # ---- the graph's results
+    def graph_output(self, node: Any) -> None:
+        self.op("LOAD_LOCAL", self.outputs[node])
+
+    def graph_number(self, value: Any) -> None:
+        self.op("LOAD_LOCAL", self.outputs[self.tx.tape.sym_node(value)])
+
+    # ---- helpers that kinds use
+    def call_function(self, function: Callable[..., Any], *values: Any) -> None:
+        """``function(*values)``; values are trackers, or literals."""
+        self.begin_call()
+        self.load_object_unchecked(function)
+        self.callable_done()
+        for value in values:
+            if isinstance(value, VariableTracker):
+                self.load(value)
+            else:
+                self.load_const(value)
+        self.call(len(values))
+
+    call_method = call_function
+
+    def set_attribute(self, obj: VariableTracker, name: str, value: VariableTracker | None,
+                      base: type = object) -> None:
+        """Set (or with None delete) an attribute through the base class's own slot: no user code runs."""
+        if value is None:
+            self.call_function(base.__delattr__, obj, name)
+        else:
+            self.call_function(base.__setattr__, obj, name, value)
+        self.op("POP")
+
+    def delete_cell(self, name: str) -> None:
+        self.op("LOAD_CELL", name)
+        self.begin_call()
+        self.load_object_unchecked(empty_cell)
+        self.callable_done()
+        self.op("LOAD_CELL", name)
+        self.call(1)
+        self.op("POP")
+        self.op("POP")
+
+    def delete_contents(self, cell: VariableTracker) -> None:
+        self.call_function(empty_cell, cell)
+        self.op("POP")
+
+    def make_function(self, function: FunctionVariable) -> None:
+        """MAKE_FUNCTION with the parts a traced one was made with."""
+        root = self.tx.root.scope
+        if function.made_scope is not root:
+            self.make_foreign_function(function)
+            return
+        flags = 0
+        for bit in (DEFAULTS, KWDEFAULTS, ANNOTATIONS, CLOSURE):
+            if bit in function.parts:
+                self.load(function.parts[bit])
+                flags |= bit
+        self.load_object_unchecked(function.code)
+        self.op("MAKE_FUNCTION", flags)
+
+    def make_foreign_function(self, function: FunctionVariable) -> None:
+        """A function made in an inlined frame of another module."""
+        self.begin_call()
+        self.load_object_unchecked(function_in)
+        self.callable_done()
+        self.load_object_unchecked(function.code)
+        self.load_object_unchecked(function.made_scope.mapping)
+        for bit in (DEFAULTS, KWDEFAULTS, ANNOTATIONS, CLOSURE):
+            self.load(function.parts.get(bit, NONE))
+        self.call(6)
+
+
+def empty_cell(cell: types.CellType) -> None:
+    """``del`` of a closure variable."""
+    del cell.cell_contents
+
+
+def function_in(code: types.CodeType, namespace: dict[str, Any], defaults: Any, kwdefaults: Any,
+                annotations: Any, closure: Any) -> types.FunctionType:
+    """What MAKE_FUNCTION makes in a frame with these globals."""
+    function = types.FunctionType(code, namespace, None, defaults, closure)
+    function.__kwdefaults__ = kwdefaults
+    if annotations is not None:
+        function.__annotations__ = annotations if isinstance(annotations, dict) else dict(
+            zip(annotations[::2], annotations[1::2]))
+    return function

@@ -1,0 +1,1 @@
+"""From a frame to installed code: pipeline, backends, limits, caches, reports."""

@@ -1,0 +1,56 @@
+"""The frontend in use: tracing, lowering, emission and guards, as the pipeline calls them."""
+from __future__ import annotations
+
+from minidynamo import codegen, interp
+from minidynamo.base.config import config
+from minidynamo.codegen.resume import loop_heads
+from minidynamo.compiler import identity
+from minidynamo.compiler.pipeline import Frontend
+from minidynamo.graph import shapes
+from minidynamo.graph.to_fx import to_fx
+from minidynamo.guards.kinds import NotAliased, ShapeExpr, TensorsNotAliased
+from minidynamo.guards.manager import build_guards
+from minidynamo.interp.tracer import Options
+
+IDENTITY = Frontend(
+    trace=identity.trace, plan=identity.plan, lower=identity.lower, emit=identity.emit,
+    guards=lambda trace, frame: None, options=lambda options, state: None, tracing_context=lambda trace: None)
+
+
+def lower(trace):
+    """The tape as a GraphModule; None when nothing of it matters."""
+    plan = trace.plan
+    return to_fx(trace.tracer.tape, plan.outputs) if plan.has_ops else None
+
+
+def guards(trace, frame):
+    """All that the trace relied on, as a guard tree.  Runs after the backend, which may add shape facts."""
+    tx = trace.tracer
+    add = tx.guards.add
+    for fact in tx.shapes.facts():
+        add(ShapeExpr(fact.text, tuple([(name, source, reader(accessor)) for name, source, accessor in fact.names]),
+                      shapes.FACT_GLOBALS))
+    inputs = [value.source for value in tx.input_tensors]
+    if len(inputs) > 1:
+        add(TensorsNotAliased(tuple(inputs)))
+    for group in tx.alias_groups():
+        add(NotAliased(tuple(group)))
+    return build_guards(tx.guards, frame.locals, frame.globals, frame.code, config.guards)
+
+
+def reader(accessor):
+    return lambda value: shapes.read_number(value, accessor)
+
+
+def options(options, state):
+    return Options(options.dynamic, options.fullgraph, state.history)
+
+
+def trace(program, frame_locals, frame_globals, opts, plan):
+    opts.resume_loops = loop_heads(program.code, program)
+    return interp.trace(program, frame_locals, frame_globals, opts, plan)
+
+
+REAL = Frontend(trace=trace, plan=codegen.plan, lower=lower, emit=codegen.emit, guards=guards, options=options,
+                tracing_context=lambda trace: trace.tracer.env.tracing_context())
+FRONTEND = REAL

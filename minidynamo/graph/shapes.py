@@ -1,0 +1,236 @@
+"""Which sizes are symbolic, and what a call must satisfy for the graph to hold.
+
+Static first: a size becomes a symbol when the user marks it or asks for ``dynamic=True``, or
+when an earlier compile of the same code saw another value there.  `Shapes.facts` answers
+everything the trace (and the backend: ask after it ran) assumed about the symbols, as plain
+data; sizes that never were symbols belong to the tensor guards, see `Shapes.pattern`.
+"""
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._guards import GuardSource
+from torch._guards import Source as TorchSource
+from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP, DimDynamic
+
+from minidynamo.graph.fake import Faked, FakeEnv, ShapeSource
+
+if TYPE_CHECKING:
+    from minidynamo.sources import Source
+
+Accessor = tuple  # ("size", dim) | ("stride", dim) | ("storage_offset",) | ("int",) | ("float",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShapeFact:
+    """A Python expression over `names` that must be true; each name is a number read off a source."""
+
+    text: str
+    names: tuple[tuple[str, Source, Accessor], ...]
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """`values` maps each name to its number."""
+        return bool(eval(self.text, {**FACT_GLOBALS, **values}))
+
+    def __str__(self) -> str:
+        named = {name: number_text(source, accessor) for name, source, accessor in self.names}
+        return re.sub(r"\bn\d+\b", lambda m: named.get(m.group(), m.group()), self.text)
+
+
+FACT_GLOBALS: dict[str, Any] = dict(SYMPY_INTERP)  # what a fact's text may call: math, torch, min, max …
+
+
+def number_text(source: Source, accessor: Accessor) -> str:
+    kind = accessor[0]
+    if kind in ("int", "float"):
+        return source.text()
+    return f"{source.text()}.{kind}({', '.join(map(str, accessor[1:]))})"
+
+
+def read_number(value: Any, accessor: Accessor) -> Any:
+    """The number an accessor reads off the object at its source."""
+    if accessor[0] in ("int", "float"):
+        return value
+    return getattr(value, accessor[0])(*accessor[1:])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _NumberSource(TorchSource):
+    """One number of one source, as torch's guard printer wants it."""
+
+    source: Source
+    accessor: Accessor
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return number_text(self.source, self.accessor)
+
+    @property
+    def guard_source(self) -> GuardSource:  # type: ignore[override]
+        return GuardSource.LOCAL
+
+    def __eq__(self, other: object) -> bool:
+        return (type(other) is _NumberSource and other.accessor == self.accessor
+                and other.source == self.source)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.accessor))
+
+
+class ShapeHistory:
+    """Sizes and ints seen at earlier compiles of one code object; what varied stays dynamic."""
+
+    __slots__ = ("sizes", "numbers")
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, list[int | None]] = {}  # by source text; None where it varied
+        self.numbers: dict[str, int | float | None] = {}
+
+    def varied_dims(self, text: str, shape: tuple[int, ...]) -> list[int]:
+        """Take note of a shape; answers the dims seen to vary so far."""
+        known = self.sizes.get(text)
+        if known is None or len(known) != len(shape):
+            self.sizes[text] = list(shape)  # another rank is another program
+            return []
+        for dim, size in enumerate(shape):
+            if known[dim] != size:
+                known[dim] = None
+        return [dim for dim, size in enumerate(known) if size is None]
+
+    def varied_number(self, text: str, value: int | float) -> bool:
+        """Take note of a number; did it vary so far?"""
+        if text not in self.numbers:
+            self.numbers[text] = value
+            return False
+        if self.numbers[text] != value:
+            self.numbers[text] = None
+        return self.numbers[text] is None
+
+
+class Shapes:
+    """Policy before, facts after; one per compile.
+
+    `dynamic` is the user's flag: True makes every size symbolic, False none that is not
+    marked, None lets the history decide.
+    """
+
+    def __init__(self, env: FakeEnv, *, dynamic: bool | None = None, history: ShapeHistory | None = None) -> None:
+        self.env, self.dynamic = env, dynamic
+        self.history = history if history is not None else ShapeHistory()
+        self._marked: list[tuple[Faked, int]] = []
+
+    # ---- before
+    def dynamic_dims(self, tensor: torch.Tensor, source: Source) -> dict[int, DimDynamic]:
+        """The dims to make symbolic.  Sizes 0 and 1 are special and stay static."""
+        varied = self.history.varied_dims(source.text(), tuple(tensor.shape))
+        marked, static = marks(tensor)
+        dims: dict[int, DimDynamic] = {}
+        for dim, size in enumerate(tensor.shape):
+            if size in (0, 1) or dim in static:
+                continue
+            if dim in marked:
+                dims[dim] = DimDynamic.DYNAMIC
+            elif isinstance(tensor, torch.nn.Parameter):
+                continue  # a parameter's size is the model's
+            elif self.dynamic or (self.dynamic is None and dim in varied):
+                dims[dim] = DimDynamic.DUCK
+        return dims
+
+    def is_dynamic_number(self, value: int | float, source: Source) -> bool:
+        """Should an input number be symbolic?  0 and 1 are special, as sizes are."""
+        varied = self.history.varied_number(source.text(), value)
+        return value not in (0, 1) and (bool(self.dynamic) or (self.dynamic is None and varied))
+
+    def fakify(self, tensor: torch.Tensor, source: Source) -> torch.Tensor:
+        """`FakeEnv.fakify` under this policy."""
+        known = self.env.record_of(tensor)
+        if known is not None:
+            return known.fake
+        fake = self.env.fakify(tensor, source, self.dynamic_dims(tensor, source))
+        record = self.env.record_of(tensor)
+        assert record is not None
+        self._marked += [(record, dim) for dim in marks(tensor)[0]]
+        return fake
+
+    # ---- after
+    def pattern(self, tensor: torch.Tensor) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """Sizes and strides a tensor guard must compare; None where `facts` speak."""
+        record = self.env.record_of(tensor)
+        symbolic = {accessor for accessor, _ in record.numbers} if record is not None else set()
+        sizes = tuple(None if ("size", i) in symbolic else n for i, n in enumerate(tensor.shape))
+        strides = tuple(None if ("stride", i) in symbolic else n for i, n in enumerate(tensor.stride()))
+        return sizes, strides
+
+    def facts(self) -> list[ShapeFact]:
+        """All that was assumed about symbols: equalities, ranges, branches taken, constants.
+
+        To be tested in this order: the ranges before the divisions they make safe.
+        """
+        numbers = [(_NumberSource(f.source, accessor), n) for f in self.env.faked for accessor, n in f.numbers]
+        if not numbers:
+            return []
+        names: dict[str, TorchSource] = {}
+        back: dict[TorchSource, str] = {}
+
+        def name_of(source: TorchSource) -> str:
+            source = _ours(source)
+            if source not in back:
+                back[source] = f"n{len(back)}"
+                names[back[source]] = source
+            return back[source]
+
+        helpers = self.env.shape_env.produce_guards_verbose(
+            [n for _, n in numbers], [s for s, _ in numbers], source_ref=name_of,
+            input_contexts=[None] * len(numbers), ignore_static=False, langs=("python",))
+        facts = []
+        for text in sorted(dict.fromkeys(helpers[0].exprs), key=_divides):
+            used = [names[n] for n in dict.fromkeys(re.findall(r"\bn\d+\b", text))]
+            facts.append(ShapeFact(text, tuple([(back[s], s.source, s.accessor) for s in used])))
+        return facts
+
+    def specialised_marks(self) -> list[str]:
+        """Dims the user marked dynamic that the program fixed, as text for a message."""
+        lost = []
+        for record, dim in self._marked:
+            number = dict(record.numbers).get(("size", dim))
+            if number is None or not number.node.is_symbolic() or number.node.expr.is_number:
+                lost.append(f"{record.source.text()}.size({dim}) == {record.real.shape[dim]}")
+        return lost
+
+    def symbols_text(self) -> str:
+        """One line per symbol: where it is read and what it was when traced."""
+        env = self.env.shape_env
+        lines = []
+        for symbol, value in env.backed_var_to_val.items():
+            sources = [number_text(s.source, s.accessor) for s in map(_ours, env.var_to_sources.get(symbol, ()))]
+            now = env.replacements.get(symbol)
+            lines.append(f"{symbol} = {' = '.join(dict.fromkeys(sources))}  # {value}"
+                         + (f", always {now}" if now is not None else ""))
+        return "\n".join(lines)
+
+
+def _divides(text: str) -> bool:
+    return "/" in text or "%" in text or "**" in text
+
+
+def _ours(source: Any) -> _NumberSource:
+    """Torch wraps our ShapeSource in a property source of its own; read it structurally."""
+    if type(source) is _NumberSource:
+        return source
+    if type(source) is ShapeSource:
+        return _NumberSource(source.ours, ("int",))
+    name = source.prop.method_name()
+    return _NumberSource(source.base.ours, (name,) if source.idx is None else (name, source.idx))
+
+
+def marks(tensor: torch.Tensor) -> tuple[set[int], set[int]]:
+    """(dynamic, static) dims the user marked, with our functions or torch's."""
+    attributes = vars(tensor)
+    if not attributes:
+        return set(), set()
+    return (set(attributes.get("_dynamo_dynamic_indices", ())) | set(attributes.get("_minidynamo_dynamic_dims", ())),
+            set(attributes.get("_dynamo_static_indices", ())) | set(attributes.get("_minidynamo_static_dims", ())))

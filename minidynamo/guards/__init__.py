@@ -1,0 +1,1 @@
+"""Facts that compiled code depends on, as data; lowered to the C++ tree and to Python."""

@@ -1,0 +1,5 @@
+"""The symbolic machine: frame state, step loop, handlers by opcode family, inlining, unwinding."""
+from minidynamo.interp import build, calls, generators, jumps, names, operators, stack_ops, unwind  # noqa: F401  (handlers)
+from minidynamo.interp.trace import Break, Return, Skip, Trace, trace
+
+__all__ = ["Break", "Return", "Skip", "Trace", "trace"]

@@ -1,0 +1,208 @@
+"""The step loop: dispatch, marks and rewinds in the frame being traced, inlining, unwinding."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.interp.state import Frame
+from minidynamo.model.tracer import Raised
+from minidynamo.model.variable import LazyVariable, VariableTracker, real
+from minidynamo.protocol.calls import bind
+from minidynamo.reasons import Stop
+from minidynamo.sources import Cell, Local
+from minidynamo.variables.cells import CellVariable
+
+Handler = Callable[[Any, Frame, Any], Any]
+
+HANDLERS: dict[str, Handler] = {}
+# Ops that touch nothing but stack, locals and pc: they cannot stop, so they need no mark.
+SIMPLE = frozenset({"NOP", "POP", "COPY", "SWAP", "PUSH_NULL", "LOAD_CONST", "STORE_LOCAL", "JUMP", "BUILD_TUPLE",
+                    "BUILD_LIST", "LOAD_CELL"})
+RETURNED = "returned"
+YIELDED = "yielded"
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """Declare the handler ``(tx, frame, op)`` of neutral ops; it returns None, RETURNED or YIELDED."""
+    def enter(handler: Handler) -> Handler:
+        for name in names:
+            if name in HANDLERS:
+                raise ValueError(f"two handlers for {name}")
+            HANDLERS[name] = handler
+        return handler
+    return enter
+
+
+def unknown(tx: Any, frame: Frame, op: Any) -> None:
+    tx.stop(reasons.UNSUPPORTED_OP, opcode=op.name)
+
+
+def prepare(program: Any) -> None:
+    """Put each op's handler beside it, once per program."""
+    if program.ops and program.ops[0].cache is None:
+        for op in program.ops:
+            op.cache = HANDLERS.get(op.name, unknown)
+
+
+# ---------------------------------------------------------------- the frame being traced
+def enter_root(tx: Any) -> Frame:
+    """Entry state: arguments as lazy values, cells with their contents."""
+    frame, program = tx.root, tx.program
+    prepare(program)
+    tx.frame = frame
+    frame.is_root = True
+    values = tx.entry_locals
+    own_cells = set(program.cellvars) | set(program.freevars)
+    for name in program.varnames[:program.nargs()]:
+        if name in values and name not in own_cells:
+            frame.local[name] = LazyVariable(values[name], Local(name))
+    for name in own_cells:
+        contents = LazyVariable(values[name], Local(name, is_cell=True)) if name in values else None
+        frame.cells[name] = CellVariable(contents, Cell(name))
+    return frame
+
+
+def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
+    """Run the traced frame to its exit; a Stop rewinds the one instruction it happened in."""
+    frame = enter_root(tx)
+    ops, journal = frame.ops, tx.journal
+    limit, heads = tx.config.max_trace_ops, tx.options.resume_loops
+    while True:
+        index = frame.pc
+        op = frame.op = ops[index]
+        frame.pc = index + 1
+        tx.root_step += 1
+        mark, saved, handled = journal.mark(), frame.stack[:], tx.handled
+        try:
+            if tx.stop_at and tx.root_step in tx.stop_at:
+                raise tx.stop_at[tx.root_step]
+            if index in heads and tx.root_step > 8 + len(program_args(tx)):
+                raise Stop(reasons.LOOP_HEAD, {}, tx.where())
+            tx.steps += 1
+            if tx.steps > limit:
+                tx.stop(reasons.TRACE_TOO_LONG, count=limit, what="instructions")
+            result = op.cache(tx, frame, op)
+        except Raised as raised:
+            tx.frame = frame
+            if op.handler is not None:
+                unwind(tx, frame, op, raised)
+                continue
+            stop = Stop(reasons.UNCAUGHT_EXCEPTION, describe(raised.exc), tx.where())
+        except Stop as caught:
+            stop = caught
+        except RecursionError:
+            stop = Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}, None)
+        else:
+            if result is None:
+                continue
+            if result is RETURNED:
+                return Return(frame.result)
+            stop = Stop(reasons.UNSUPPORTED_OP, {"opcode": op.name}, tx.where())
+        journal.rewind(mark)
+        frame.stack[:], frame.pc, tx.handled, tx.frame = saved, index, handled, frame
+        run_op = not (stop.reason is reasons.LOOP_HEAD and op.name != "FOR_ITER")
+        return Break(stop, index, list(frame.stack), dict(frame.local), tx.handled, run_op)
+
+
+def program_args(tx: Any) -> tuple[str, ...]:
+    return tx.program.varnames[:tx.program.nargs()]
+
+
+def describe(exc: VariableTracker) -> dict[str, str]:
+    message = ", ".join(map(repr, exc.shown_args())) if hasattr(exc, "shown_args") else ""
+    return {"type": exc.py_type().__name__, "message": message}
+
+
+# ---------------------------------------------------------------- inlined frames
+def run(tx: Any, frame: Frame) -> str:
+    """Run an inlined frame until it returns or yields; user exceptions leave as Raised."""
+    ops = frame.ops
+    caller, tx.frame = tx.frame, frame
+    limit = tx.config.max_trace_ops
+    try:
+        while True:
+            op = frame.op = ops[frame.pc]
+            frame.pc += 1
+            tx.steps += 1
+            try:
+                result = op.cache(tx, frame, op)
+            except Raised as raised:
+                tx.frame = frame
+                if op.handler is None:
+                    raise
+                unwind(tx, frame, op, raised)
+                continue
+            if result is not None:
+                return result
+            if tx.steps > limit:
+                tx.stop(reasons.TRACE_TOO_LONG, count=limit, what="instructions")
+    finally:
+        tx.frame = caller
+
+
+def unwind(tx: Any, frame: Frame, op: Any, raised: Raised) -> None:
+    """exception_unwind in ceval.c: cut the stack, push lasti if asked, push the exception, jump."""
+    target, depth, push_lasti = op.handler
+    del frame.stack[depth:]
+    if push_lasti:
+        frame.stack.append(tx.wrap(0))
+    frame.stack.append(raised.exc)
+    exceptions_seen(tx, raised.exc)
+    frame.pc = target
+
+
+def exceptions_seen(tx: Any, exc: VariableTracker) -> None:
+    """The exception object now lives in the program; it has a traceback no code of ours can make."""
+    if getattr(exc, "raised_at", 0) is None:
+        tx.journal.set(exc, "raised_at", tx.root_step)
+
+
+def inline(tx: Any, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """Call a Python function inside the trace; generators give a generator value."""
+    if tx.frame.depth >= tx.config.max_inline_depth:
+        tx.stop(reasons.RECURSION_DEPTH, depth=tx.frame.depth)
+    frame = make_frame(tx, fn, args, kwargs)
+    flags = frame.program.flags
+    if flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
+        tx.stop(reasons.ASYNC_CODE, text=fn.name)
+    if flags & CO_GENERATOR:
+        return tx.make_generator(frame, fn, args, kwargs)
+    handled = tx.handled
+    run(tx, frame)
+    tx.handled = handled
+    return real(tx, frame.result)
+
+
+def run_generator(tx: Any, frame: Frame, error: Raised | None, fresh: bool) -> str:
+    """Go on with a suspended frame; `error` is raised at the point where it stands."""
+    frame.caller = tx.frame
+    frame.depth = tx.frame.depth + 1
+    if frame.depth >= tx.config.max_inline_depth:
+        tx.stop(reasons.RECURSION_DEPTH, depth=frame.depth)
+    if error is not None:
+        if fresh or frame.op is None or frame.op.handler is None:
+            exceptions_context(tx, error)
+            raise error
+        exceptions_context(tx, error)
+        unwind(tx, frame, frame.op, error)
+    return run(tx, frame)
+
+
+def exceptions_context(tx: Any, error: Raised) -> None:
+    """An exception thrown in gets the context of what is handled inside."""
+    if hasattr(error.exc, "context"):
+        tx.chain(error.exc)
+
+
+def make_frame(tx: Any, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> Frame:
+    program = tx.program_of(fn.code)
+    prepare(program)
+    frame = Frame(program, fn.scope(tx), tx.frame, fn)
+    local = bind(tx, fn, args, kwargs)
+    for name in program.cellvars:
+        frame.cells[name] = CellVariable(local.pop(name, None), None)
+    frame.local = local
+    frame.cells.update(zip(program.freevars, fn.closure(tx)))
+    return frame

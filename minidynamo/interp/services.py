@@ -1,0 +1,407 @@
+"""Services: what one family of values asks of another, through the tracer, so that families need not import each other."""
+from __future__ import annotations
+
+import abc
+import builtins
+import string
+import types
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from minidynamo import code, reasons
+from minidynamo.guards.kinds import InInstanceDict, Predicate
+from minidynamo.interp import loop
+from minidynamo.interp.state import Scope
+from minidynamo.model.tracer import Raised
+from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import attrs, compare, iters, text
+from minidynamo.sources import Attr, DictRoot, Source, TypeOf
+from minidynamo.variables import builtins_, exceptions, slot_calls, tensors, torch_ops
+from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import BoundCMethodVariable
+from minidynamo.variables.generators import GeneratorVariable
+from minidynamo.variables.iterators import DictIterator, RangeIterator, SequenceIterator, SetIterator
+from minidynamo.variables.mappings import DictVariable
+from minidynamo.variables.objects import ObjectVariable
+from minidynamo.variables.sequences import ListVariable, inner
+from minidynamo.variables.sets import SetVariable
+
+C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+
+
+class Services:
+    """Mixed into Tracer."""
+
+    python_version = code.python_version
+    builtins_source = DictRoot(builtins.__dict__, "builtins")
+
+    # ---- literals and small values
+    def literal(self, op: Any) -> VariableTracker:
+        value = self.literals.get(id(op))
+        if value is None:
+            value = self.literals[id(op)] = self.wrap(op.arg)
+        return value
+
+    def real(self, value: VariableTracker) -> VariableTracker:
+        return real(self, value)
+
+    def collect(self, value: VariableTracker) -> list[VariableTracker]:
+        return iters.collect(self, value)
+
+    def list_of(self, items: list[VariableTracker]) -> VariableTracker:
+        return ListVariable(items)
+
+    def make_set(self, items: list[VariableTracker]) -> VariableTracker:
+        return SetVariable.of_items(self, items)
+
+    def is_set(self, value: VariableTracker) -> bool:
+        return isinstance(inner(value), SetVariable)
+
+    def builtin_part(self, value: VariableTracker) -> VariableTracker:
+        return inner(value)
+
+    def symbolic_int(self, value: int, source: Source) -> VariableTracker | None:
+        return tensors.build_symint(self, value, source)
+
+    def symbolic_float(self, value: float, source: Source) -> VariableTracker | None:
+        return tensors.build_symfloat(self, value, source)
+
+    def build_set_of_objects(self, kind: Any, obj: Any, source: Source) -> VariableTracker:
+        self.stop(reasons.OPAQUE_VALUE, text="a set of objects from outside", kind=type(obj).__name__)
+
+    def proxy(self, value: VariableTracker) -> Any:
+        return torch_ops.proxy(self, value)
+
+    # ---- text
+    def text_of(self, value: VariableTracker) -> str:
+        """``repr(value)`` as a Python string."""
+        return inner(text.to_repr(self, value)).as_constant()
+
+    def to_str(self, value: VariableTracker) -> VariableTracker:
+        return text.to_str(self, value)
+
+    def join_text(self, parts: list[VariableTracker]) -> VariableTracker:
+        return ConstantVariable("".join([inner(p).as_constant() for p in parts]))
+
+    def repr_of_container(self, value: VariableTracker) -> VariableTracker:
+        return builtins_.repr_of_container(self, value)
+
+    def percent_format(self, pattern: ConstantVariable, values: VariableTracker) -> VariableTracker:
+        """``%`` with values that are not all literals: each is shown by the directive's own conversion."""
+        self.stop(reasons.UNSUPPORTED_CALL, call="%", kind="these values")
+
+    def format_text(self, pattern: str, args: tuple, kwargs: dict) -> VariableTracker:
+        """str.format over tracked values."""
+        known = compare.constants(*args, *kwargs.values())
+        if known is not None:
+            try:
+                names = dict(zip(kwargs, known[len(args):]))
+                return ConstantVariable(pattern.format(*known[:len(args)], **names))
+            except Exception as error:
+                self.raise_real(error)
+        out, auto = [], 0
+        for literal, field, spec, conversion in string.Formatter().parse(pattern):
+            out.append(literal)
+            if field is None:
+                continue
+            if not (field == "" or field.isidentifier() or field.isdigit()) or "{" in (spec or ""):
+                self.stop(reasons.UNSUPPORTED_CALL, call="str.format", kind="this pattern")
+            if field == "":
+                field, auto = str(auto), auto + 1
+            value = args[int(field)] if field.isdigit() else kwargs[field]
+            value = text.convert(self, value, conversion or "")
+            out.append(inner(text.to_format(self, value, spec or "")).as_constant())
+        return ConstantVariable("".join(out))
+
+    def default_repr(self, value: VariableTracker) -> VariableTracker:
+        self.stop(reasons.ID_OF_VALUE, call="repr() of an object without __repr__")
+
+    def checked_text(self, name: str, value: VariableTracker) -> VariableTracker:
+        if not issubclass(value.py_type(), str):
+            self.raise_(TypeError, f"{name} returned non-string (type {value.py_type().__name__})"
+                        if name != "__format__" else f"__format__ must return a str, not {value.py_type().__name__}")
+        return value
+
+    def checked_length(self, value: VariableTracker) -> VariableTracker:
+        number = value.nb_unary(self, "index")
+        if number is NotImplemented:
+            self.raise_(TypeError, f"'{value.py_type().__name__}' object cannot be interpreted as an integer")
+        if isinstance(number, ConstantVariable):
+            try:
+                return ConstantVariable(len(_Sized(number.value)))
+            except (ValueError, OverflowError) as error:
+                self.raise_real(error)
+        return number
+
+    def checked_unary(self, symbol: str, value: VariableTracker) -> VariableTracker:
+        wanted = {"int": int, "float": float, "index": int, "complex": complex}.get(symbol)
+        if wanted is not None and not issubclass(value.py_type(), wanted):
+            name = {"index": "__index__", "int": "__int__", "float": "__float__", "complex": "__complex__"}[symbol]
+            self.raise_(TypeError, f"{name} returned non-{wanted.__name__} (type {value.py_type().__name__})")
+        return value
+
+    def not_implemented(self, value: VariableTracker) -> Any:
+        """A traced ``NotImplemented`` as Python's own."""
+        return NotImplemented if isinstance(value, ConstantVariable) and value.value is NotImplemented else value
+
+    # ---- classes and objects
+    def class_of(self, cls: type) -> ClassVariable:
+        known = self.by_id.get(id(cls))
+        return known if known is not None else self.enter(cls, ClassVariable(cls))
+
+    def type_of(self, value: VariableTracker) -> VariableTracker:
+        cls = self.class_of(value.py_type())
+        if cls.source is None and value.source is not None:
+            self.journal.set(cls, "source", TypeOf(value.source))
+        return cls
+
+    def object_value(self, obj: Any) -> VariableTracker:
+        if isinstance(obj, type):
+            return self.class_of(obj)
+        return self.wrap(obj)
+
+    def wrap_own(self, obj: Any) -> VariableTracker:
+        """A default of one of our own functions, or of a function without a path."""
+        return self.by_id.get(id(obj)) or self.wrap(obj)
+
+    def own_cell(self, cell: types.CellType) -> CellVariable:
+        known = self.by_id.get(id(cell))
+        if known is None:
+            known = self.enter(cell, CellVariable(self.wrap_own(cell.cell_contents), None))
+        return known
+
+    def bound_c_method(self, obj: VariableTracker, raw: Any, source: Source | None = None) -> VariableTracker:
+        return BoundCMethodVariable(obj, raw, source)
+
+    def c_method_of(self, cls: type, name: str) -> Any:
+        for klass in cls.__mro__:
+            raw = vars(klass).get(name)
+            if raw is not None:
+                return raw if isinstance(raw, C_METHODS) else None
+        return None
+
+    def special_method(self, value: VariableTracker, name: str) -> VariableTracker | None:
+        return attrs.lookup_special(self, value, name)
+
+    def overrides(self, value: VariableTracker, *names: str) -> bool:
+        return isinstance(value, ObjectVariable) and any(attrs.special_is_python(self, value.cls, n) for n in names)
+
+    def super_arguments(self) -> tuple[VariableTracker, VariableTracker]:
+        """super() without arguments: ``__class__`` cell and first parameter of the running frame."""
+        frame = self.frame
+        cell = frame.cells.get("__class__")
+        if cell is None or cell.get(self) is None:
+            self.raise_(RuntimeError, "super(): __class__ cell not found")
+        first = frame.program.varnames[0] if frame.program.varnames else ""
+        value = frame.local.get(first)
+        if value is None and first in frame.cells:
+            value = frame.cells[first].get(self)
+        if value is None:
+            self.raise_(RuntimeError, "super(): arg[0] deleted")
+        return cell.get(self), real(self, value)
+
+    def new_instance(self, cls: ClassVariable, base: type, args: list, kwargs: dict) -> VariableTracker:
+        return slot_calls.new_instance(self, cls, base, args, kwargs)
+
+    def call_slot_wrapper(self, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
+        if isinstance(raw, types.BuiltinFunctionType) and raw.__name__ == "__new__" and isinstance(raw.__self__, type):
+            return slot_calls.c_new(self, raw, args, kwargs)
+        return slot_calls.call_slot_wrapper(self, raw, args, kwargs)
+
+    def plain_object(self) -> VariableTracker:
+        return ObjectVariable(object)
+
+    def call_unknown_c(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", repr(fn))
+        module = getattr(fn, "__module__", None)
+        self.stop(reasons.UNSUPPORTED_CALL, call=f"{module}.{name}" if module else name, kind=type(fn).__name__)
+
+    def slot_value(self, obj: Any, raw: types.MemberDescriptorType) -> VariableTracker:
+        """member_get: what the trace wrote, else the user's slot."""
+        name = raw.__name__
+        if hasattr(obj, "raised_at") and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
+            return exceptions.c_field(self, obj, name)
+        fields = getattr(obj, "fields", None)
+        if fields is not None and name in fields:
+            if fields[name] is None:
+                attrs.attribute_error(self, obj, name)
+            return fields[name]
+        known = getattr(obj, "obj", None)
+        if known is None or obj.source is None:
+            attrs.attribute_error(self, obj, name)
+        try:
+            value = raw.__get__(known)
+        except AttributeError:
+            self.guard(Predicate(obj.source, _Unset(raw), f"slot {name} is empty"))
+            attrs.attribute_error(self, obj, name)
+        return self.build(value, Attr(obj.source, name))
+
+    def set_slot_value(self, obj: Any, raw: types.MemberDescriptorType, value: VariableTracker | None) -> None:
+        if not isinstance(obj, ObjectVariable):
+            self.unsupported(obj, f".{raw.__name__} = ...")
+        if not raw.__objclass__.__flags__ & (1 << 9) and not hasattr(obj, "raised_at"):
+            self.raise_(AttributeError, "readonly attribute")
+        if value is None:
+            self.slot_value(obj, raw)
+        obj.instance_set(self, raw.__name__, value)
+
+    def getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType) -> VariableTracker:
+        name = raw.__name__
+        if name == "__dict__" and isinstance(obj, ObjectVariable):
+            return self.instance_namespace(obj)
+        if name == "__class__":
+            return self.type_of(obj)
+        if name == "__weakref__" and getattr(obj, "obj", self) is None:
+            return ConstantVariable(None)
+        return self.unsupported(obj, f".{name}")
+
+    def set_getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType, value: Any) -> None:
+        self.unsupported(obj, f".{raw.__name__} = ...")
+
+    def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
+        self.unsupported(obj, ".__dict__")
+
+    def class_namespace(self, cls: ClassVariable) -> VariableTracker:
+        self.unsupported(cls, ".__dict__")
+
+    def module_namespace(self, module: VariableTracker) -> VariableTracker:
+        self.unsupported(module, ".__dict__")
+
+    def lazy_module_attribute(self, module: VariableTracker, name: str) -> VariableTracker:
+        self.unsupported(module, f".{name} by __getattr__")
+
+    def subscript_class(self, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
+        self.unsupported(cls, "[...]")
+
+    def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
+        self.unsupported(cls, "|")
+
+    def check_by_object(self, test: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
+        self.unsupported(cls, f"{test.__name__}()")
+
+    def check_by_metaclass(self, name: str, obj: VariableTracker, cls: ClassVariable) -> bool:
+        """``__instancecheck__`` of a metaclass: ABCMeta is pure on classes; others are inlined."""
+        meta = type(cls.cls)
+        if getattr(meta, name) is getattr(abc.ABCMeta, name):
+            kind = obj.cls if name == "__subclasscheck__" else obj.py_type()
+            return issubclass(kind, cls.cls)
+        found = attrs.type_lookup(self, meta, name)
+        return compare.truth(self, self.call(attrs.describe(self, found, cls, meta), [obj]))
+
+    def mapping_to_kwargs(self, value: VariableTracker) -> dict[str, VariableTracker]:
+        result = DictVariable({})
+        result.update(self, value)
+        return result.string_items(self)
+
+    # ---- names
+    def write_global(self, scope: Scope, name: str, value: VariableTracker | None) -> None:
+        self.journal.put(scope.written, name, value)
+        self.journal.set(scope, "seen", {k: v for k, v in scope.seen.items() if k != name})
+        if id(scope) not in self.changed:
+            self.journal.put(self.changed, id(scope), scope)
+
+    def raise_name_error(self, name: str) -> NoReturn:
+        exc = self.make_exception(NameError, f"name '{name}' is not defined")
+        exc.fields["name"] = ConstantVariable(name)
+        self.raise_value(exc)
+
+    def stop_op(self, op: Any) -> NoReturn:
+        self.stop(reasons.UNSUPPORTED_OP, opcode=f"{op.name} {op.arg}")
+
+    def guard_cell_empty(self, source: Source) -> None:
+        self.guard(Predicate(source, _cell_is_empty, "the cell is empty"))
+
+    def guard_instance_lacks(self, source: Source, name: str) -> None:
+        self.guard(InInstanceDict(source, name, False))
+
+    # ---- iteration
+    def sequence_iterator(self, value: VariableTracker) -> VariableTracker:
+        return SequenceIterator(value)
+
+    def range_iterator(self, value: range) -> VariableTracker:
+        return RangeIterator(value)
+
+    def dict_iterator(self, mapping: Any, what: str) -> VariableTracker:
+        return DictIterator(mapping, what)
+
+    def set_iterator(self, value: Any) -> VariableTracker:
+        return SetIterator(value, value.ordered(self))
+
+    def raise_stop_iteration(self, iterator: VariableTracker) -> NoReturn:
+        """StopIteration; a generator's carries what it returned."""
+        value = iterator.frame.result if isinstance(iterator, GeneratorVariable) else None
+        if value is None or isinstance(real(self, value), ConstantVariable) and real(self, value).value is None:
+            self.raise_(StopIteration)
+        self.raise_(StopIteration, real(self, value))
+
+    def until_stop_iteration(self, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
+        return self.catching(StopIteration, thunk)
+
+    def catching_stop(self, thunk: Callable[[], VariableTracker | None]) -> VariableTracker | None:
+        return self.catching(StopIteration, thunk)
+
+    def catching_attribute_error(self, thunk: Callable[[], Any], cls: type) -> Any:
+        """None for AttributeError, where the class has a ``__getattr__`` to ask next."""
+        if attrs.type_lookup(self, cls, "__getattr__") is None:
+            return thunk()
+        return self.catching(AttributeError, thunk)
+
+    def make_generator(self, frame: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        return GeneratorVariable(frame, (fn, args, kwargs), fn.name, self.root_step)
+
+    def run_generator(self, frame: Any, error: Raised | None, fresh: bool) -> str:
+        return loop.run_generator(self, frame, error, fresh)
+
+    def chain(self, exc: VariableTracker) -> None:
+        exceptions.chain(self, exc, self.handled)
+
+    def generator_raised_stop(self, exc: VariableTracker) -> VariableTracker:
+        made = self.make_exception(RuntimeError, "generator raised StopIteration")
+        made.cause = made.context = exc
+        made.suppress = True
+        return made
+
+    # ---- match
+    def match_keys(self, subject: VariableTracker, keys: VariableTracker) -> VariableTracker:
+        self.stop(reasons.UNSUPPORTED_OP, opcode="MATCH_KEYS")
+
+    def match_class(self, subject: VariableTracker, cls: VariableTracker, count: int, names: Any) -> VariableTracker:
+        self.stop(reasons.UNSUPPORTED_OP, opcode="MATCH_CLASS")
+
+    def call_nonstrict(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        self.stop(reasons.UNSUPPORTED_CALL, call=fn.__name__, kind="nonstrict_trace")
+
+
+class _Unset:
+    """Predicate: a slot is empty."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.raw.__get__(obj)
+        except AttributeError:
+            return True
+        return False
+
+
+def _cell_is_empty(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
+
+
+class _Sized:
+    """Lets CPython judge what a ``__len__`` returned."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __len__(self) -> int:
+        return self.value
+

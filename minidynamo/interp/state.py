@@ -1,0 +1,67 @@
+"""Frame: the state of one symbolic frame, and the scopes its names live in."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo.code import Op, Program
+from minidynamo.model.variable import VariableTracker
+from minidynamo.sources import DictItem, DictRoot, Global, Source
+
+
+class NullVariable(VariableTracker):
+    """The NULL that CPython keeps beside a callable, or in an unbound local."""
+
+    __slots__ = ()
+    kind = "NULL"
+
+
+NULL = NullVariable()
+
+
+class PreviousException(VariableTracker):
+    """What PUSH_EXC_INFO leaves on the stack: the exception that was being handled before."""
+
+    __slots__ = ("previous",)
+    kind = "previous exception"
+
+    def __init__(self, previous: VariableTracker | None) -> None:
+        self.previous = previous
+        self.source = None
+
+
+class Scope:
+    """One globals dict: its names, and what the trace has written to them."""
+
+    __slots__ = ("mapping", "is_root", "seen", "written", "name")
+
+    def __init__(self, mapping: dict[str, Any], is_root: bool) -> None:
+        self.mapping, self.is_root = mapping, is_root
+        self.seen: dict[str, VariableTracker] = {}
+        self.written: dict[str, VariableTracker | None] = {}      # None: deleted
+        self.name = str(mapping.get("__name__", "?"))
+
+    def source(self, name: str) -> Source:
+        return Global(name) if self.is_root else DictItem(DictRoot(self.mapping, self.name), name)
+
+    def root_source(self) -> DictRoot:
+        return DictRoot(self.mapping, self.name)
+
+
+class Frame:
+    """Program counter, value stack, locals and cells of one traced call."""
+
+    __slots__ = ("program", "ops", "pc", "stack", "local", "cells", "scope", "caller", "function", "op",
+                 "result", "is_root", "handled", "class_dict", "depth")
+
+    def __init__(self, program: Program, scope: Scope, caller: Frame | None, function: Any = None) -> None:
+        self.program, self.ops, self.scope, self.caller, self.function = program, program.ops, scope, caller, function
+        self.pc = 0
+        self.stack: list[VariableTracker] = []
+        self.local: dict[str, VariableTracker] = {}
+        self.cells: dict[str, Any] = {}
+        self.op: Op | None = None                     # the op being executed
+        self.result: VariableTracker | None = None
+        self.is_root = False
+        self.handled: VariableTracker | None = None   # a suspended generator's own exc_info
+        self.class_dict: VariableTracker | None = None
+        self.depth = 0 if caller is None else caller.depth + 1

@@ -1,0 +1,85 @@
+"""trace(): one frame from its program and entry state to a Trace; the one place that restarts."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.base.journal import CannotRewind
+from minidynamo.code import Program
+from minidynamo.interp import loop
+from minidynamo.interp.tracer import Options, Restart, Tracer
+from minidynamo.model.variable import CannotRebuild, VariableTracker
+from minidynamo.reasons import Stop
+
+
+@dataclasses.dataclass(slots=True)
+class Return:
+    """The frame returns `value`."""
+
+    value: VariableTracker
+
+
+@dataclasses.dataclass(slots=True)
+class Break:
+    """Tracing ends before op `index`; it is run by Python (unless not `run_op`), then a resume function goes on."""
+
+    stop: Stop
+    index: int
+    stack: list[VariableTracker]
+    local: dict[str, VariableTracker]
+    handled: VariableTracker | None
+    run_op: bool = True
+
+
+@dataclasses.dataclass(slots=True)
+class Skip:
+    """The frame is left alone, and `stop` says why."""
+
+    stop: Stop
+
+
+@dataclasses.dataclass(slots=True)
+class Trace:
+    """All that one trace found out; plain data for planning, lowering and reports."""
+
+    program: Program
+    exit: Return | Break | Skip
+    tracer: Tracer
+    plan: Any = None
+    restarts: int = 0
+
+
+def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[str, Any],
+          options: Options, plan: Any) -> Trace:
+    """Trace one frame.  `plan(trace)` is codegen's planning, which finds what cannot be rebuilt.
+
+    A value that no code can rebuild at a break (a half-run generator, an exception raised while tracing) is
+    met by tracing once more and stopping where it was made: ``Restart``.
+    """
+    stop_at: dict[int, Stop] = {}
+    for restarts in range(64):
+        tracer = Tracer(program, frame_locals, frame_globals, options, stop_at)
+        try:
+            with tracer.ambient():
+                result = Trace(program, loop.run_root(tracer, Return, Break, Skip), tracer, restarts=restarts)
+                if isinstance(result.exit, Skip):
+                    return result
+                result.plan = plan(result)
+            return result
+        except Restart as again:
+            step, stop = again.step, again.stop
+        except CannotRewind as barrier:
+            step = tracer.root_step
+            stop = Stop(reasons.METADATA_MUTATION, {"op": str(barrier)}, tracer.where())
+        except CannotRebuild as lost:
+            step = getattr(lost.value, "lost_at", None)
+            if step is None:
+                step = getattr(lost.value, "made_at", None)
+            stop = Stop(reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why}, tracer.where())
+            if step is None or step >= tracer.root_step and step in stop_at:
+                return Trace(program, Skip(stop), tracer, restarts=restarts)
+        if step in stop_at:
+            return Trace(program, Skip(stop), tracer, restarts=restarts)
+        stop_at[step] = stop
+    return Trace(program, Skip(stop), tracer, restarts=restarts)

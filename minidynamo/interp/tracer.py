@@ -1,0 +1,354 @@
+"""Tracer: the state of one trace, and what values may ask of it (implements ``model.tracer``)."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import torch
+
+from minidynamo import reasons
+from minidynamo.base.config import config
+from minidynamo.base.journal import Journal
+from minidynamo.code import Program, decode
+from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
+from minidynamo.graph.shapes import Shapes
+from minidynamo.graph.tape import Node, Tape
+from minidynamo.guards.kinds import Aliased, Guard, SameObject, TypeIs
+from minidynamo.guards.set import GuardSet
+from minidynamo.interp import loop
+from minidynamo.interp.services import Services
+from minidynamo.interp.state import Frame, Scope
+from minidynamo.model.tables import BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRAP
+from minidynamo.model.tracer import Raised
+from minidynamo.model.variable import LazyVariable, VariableTracker, real
+from minidynamo.reasons import Stop, Where
+from minidynamo.sources import Source
+from minidynamo.variables import exceptions, functions, mappings, opaque, sequences, tensors
+
+
+class Restart(Exception):
+    """Trace again and stop before root step `step`."""
+
+    def __init__(self, step: int, stop: Stop) -> None:
+        super().__init__(step)
+        self.step, self.stop = step, stop
+
+
+@dataclasses.dataclass(slots=True)
+class Options:
+    """What the caller of ``optimize`` and the pipeline decided for this frame."""
+
+    dynamic: bool | None = None
+    fullgraph: bool = False
+    history: Any = None                       # graph.shapes.ShapeHistory of the code object
+    resume_loops: frozenset[int] = frozenset()   # heads of loops this resume function starts inside of
+
+
+class Tracer(Services):
+    """One trace of one frame."""
+
+    def __init__(self, program: Program, frame_locals: dict[str, Any], frame_globals: dict[str, Any],
+                 options: Options, stop_at: dict[int, Stop]) -> None:
+        self.program, self.options, self.stop_at, self.config = program, options, stop_at, config
+        self.entry_locals, self.entry_globals = frame_locals, frame_globals
+        self.journal = Journal()
+        self.env = FakeEnv()
+        self.shapes = Shapes(self.env, dynamic=options.dynamic, history=options.history)
+        self.tape = Tape(self.env, self.journal)
+        self.tensor_of: dict[Node, VariableTracker] = {}
+        self.input_tensors: list[VariableTracker] = []
+        self.literals: dict[int, VariableTracker] = {}
+        self.repr_running: list[VariableTracker] = []
+        self.inner_changed: dict[int, VariableTracker] = {}
+        self.guards = GuardSet()
+        self.by_id: dict[int, VariableTracker] = {}       # user's objects seen so far
+        self.keep: list[Any] = []                         # keeps them alive while ids are in use
+        self.type_memo: dict[tuple[type, str], Any] = {}
+        self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
+        self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
+        self.at_exit: list[tuple[Any, tuple]] = []        # torch state to be set at the exit
+        self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
+        self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
+        self.frame: Frame | None = None
+        self.root: Frame = Frame(program, self.scopes[id(frame_globals)], None)
+        self.root_step = -1
+        self.steps = 0
+
+    # ---------------------------------------------------------------- values from objects
+    def build(self, obj: Any, source: Source) -> VariableTracker:
+        """The value of a user's object found at `source`, guarded; one tracker per object."""
+        known = self.by_id.get(id(obj))
+        if known is not None:
+            if known.source is not None and known.source != source:
+                self.guard(Aliased(known.source, source))
+            return known
+        return self.enter(obj, self.builder(obj)(self, obj, source))
+
+    def build_unguarded(self, obj: Any, source: Source) -> VariableTracker:
+        """As `build` where the place cannot change (attributes of immutable types)."""
+        known = self.by_id.get(id(obj))
+        if known is not None:
+            return known
+        mark = self.guards.mark()
+        value = self.builder(obj)(self, obj, source)
+        self.guards.rewind(mark)
+        return self.enter(obj, value)
+
+    def enter(self, obj: Any, value: VariableTracker) -> VariableTracker:
+        """Remember the tracker of an object that has an identity of its own."""
+        if value.one_per_object if hasattr(value, "one_per_object") else True:
+            self.keep.append(obj)
+            self.journal.put(self.by_id, id(obj), value)
+        return value
+
+    def builder(self, obj: Any) -> Callable[..., VariableTracker]:
+        """Exact type, then named predicates, then base classes, then the opaque kind."""
+        cls = type(obj)
+        found = BUILD_EXACT.get(cls)
+        if found is not None:
+            return found
+        for predicate in PREDICATES:
+            if predicate.test(obj):
+                return predicate.build
+        for base in cls.__mro__[1:]:
+            found = BUILD_SUBCLASS.get(base)
+            if found is not None:
+                return found
+        return opaque.build_opaque
+
+    def lazy(self, obj: Any, source: Source) -> VariableTracker:
+        """A value that is built, and guarded, when it is first looked at."""
+        known = self.by_id.get(id(obj))
+        if known is not None and known.source == source:
+            return known
+        return LazyVariable(obj, source)
+
+    def wrap(self, obj: Any) -> VariableTracker:
+        """The value of an object made while tracing: no source, no guard (R3)."""
+        wrapper = WRAP.get(type(obj))
+        if wrapper is None:
+            known = self.by_id.get(id(obj))
+            if known is not None:
+                return known
+            self.stop(reasons.OPAQUE_VALUE, text="a value made by a folded call", kind=type(obj).__name__)
+        return wrapper(self, obj)
+
+    def wrap_tuple(self, items: list[VariableTracker]) -> VariableTracker:
+        return sequences.TupleVariable(list(items))
+
+    def wrap_kwargs(self, items: dict[str, VariableTracker]) -> VariableTracker:
+        return mappings.DictVariable.from_names(self, items)
+
+    # ---------------------------------------------------------------- facts
+    def guard(self, guard: Guard) -> None:
+        self.guards.add(guard)
+
+    def guard_identity(self, left: VariableTracker, right: VariableTracker) -> None:
+        """Both sources lead to one object."""
+        assert left.source is not None and right.source is not None
+        self.guard(Aliased(left.source, right.source))
+
+    def guard_type(self, source: Source, obj: Any) -> None:
+        self.guard(TypeIs(source, type(obj)))
+
+    def guard_same(self, source: Source, obj: Any) -> None:
+        self.guard(SameObject(source, obj))
+
+    def where(self) -> Where:
+        """The user's line that is being traced, with the calls that led there."""
+        return where_of(self.frame or self.root)
+
+    def modified(self, value: VariableTracker) -> None:
+        """The user's object behind `value` has changed; it is written back at the exit."""
+        if value.source is not None and id(value) not in self.changed:
+            self.journal.put(self.changed, id(value), value)
+
+    def alias_groups(self) -> list[list[Source]]:
+        """Sources of user objects that must be distinct: a changed one from the others of its type."""
+        changed = {v.py_type() for v in self.changed.values() if isinstance(v, VariableTracker)}
+        groups: dict[type, list[Source]] = {}
+        for value in self.by_id.values():
+            if value.source is not None and hasattr(value, "replay") and value.py_type() in changed:
+                groups.setdefault(value.py_type(), []).append(value.source)
+        return [g for g in groups.values() if len(g) > 1]
+
+    # ---------------------------------------------------------------- control
+    def stop(self, reason: Any, **fields: Any) -> NoReturn:
+        raise Stop(reason, fields, self.where())
+
+    def unsupported(self, value: VariableTracker, action: str) -> NoReturn:
+        """A value kind has no meaning for what is asked of it."""
+        raise Stop(reasons.OPAQUE_VALUE, {"text": action, "kind": f"{value.kind} ({value.py_type().__name__})"},
+                   self.where())
+
+    def restart(self, step: int, reason: Any, **fields: Any) -> NoReturn:
+        """Something done at an earlier root step turns out not to be traceable after all."""
+        raise Restart(step, Stop(reason, fields, self.where()))
+
+    def raise_(self, exc_type: type, *args: Any) -> NoReturn:
+        """Raise an exception of a builtin class in the traced program; `args` are trackers or literals."""
+        values = [a if isinstance(a, VariableTracker) else self.wrap(a) for a in args]
+        self.raise_value(exceptions.make_exception(self, exc_type, values))
+
+    def make_exception(self, exc_type: type, *args: Any) -> Any:
+        return exceptions.make_exception(self, exc_type, [self.wrap(a) for a in args])
+
+    def raise_attribute_error(self, text: str, obj: VariableTracker, name: str) -> NoReturn:
+        exc = exceptions.make_exception(self, AttributeError, [self.wrap(text)])
+        exc.fields["name"], exc.fields["obj"] = self.wrap(name), obj
+        self.raise_value(exc)
+
+    def raise_value(self, exc: VariableTracker) -> NoReturn:
+        """_PyErr_SetObject: the exception being handled becomes ``__context__``."""
+        exceptions.chain(self, exc, self.handled)
+        raise Raised(exc)
+
+    def raise_real(self, error: BaseException) -> NoReturn:
+        """Raise in the traced program what a folded call raised in ours."""
+        exc_type = type(error)
+        if exc_type.__module__ != "builtins" or error.__dict__:
+            self.stop(reasons.UNCAUGHT_EXCEPTION, type=exc_type.__name__, message=str(error))
+        exc = exceptions.make_exception(self, exc_type, [self.wrap(a) for a in error.args])
+        exceptions.copy_c_fields(self, exc, error)
+        self.raise_value(exc)
+
+    def catching(self, exc_type: type, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
+        """The thunk's value, or None when the traced program raises `exc_type` in it."""
+        handled, frame = self.handled, self.frame
+        try:
+            return thunk()
+        except Raised as raised:
+            if not issubclass(raised.exc.py_type(), exc_type):
+                raise
+            self.handled, self.frame = handled, frame
+            return None
+
+    # ---------------------------------------------------------------- calls
+    def call(self, fn: VariableTracker, args: list[VariableTracker],
+             kwargs: dict[str, VariableTracker] | None = None) -> VariableTracker:
+        return real(self, fn.tp_call(self, [real(self, a) for a in args],
+                                     {k: real(self, v) for k, v in kwargs.items()} if kwargs else {}))
+
+    def call_python(self, fn: Any, *args: VariableTracker) -> VariableTracker:
+        """Inline one of our own Python functions."""
+        return self.call_polyfill(fn, list(args), {})
+
+    def call_polyfill(self, fn: types.FunctionType, args: list, kwargs: dict) -> VariableTracker:
+        return self.inline(functions.own_function(fn), args, kwargs)
+
+    def inline(self, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        """Trace a call of a Python function (`fn` is a FunctionVariable) as part of this frame."""
+        return loop.inline(self, fn, args, kwargs)
+
+    def scope_of(self, mapping: dict[str, Any]) -> Scope:
+        scope = self.scopes.get(id(mapping))
+        if scope is None:
+            scope = self.scopes[id(mapping)] = Scope(mapping, False)
+        return scope
+
+    def program_of(self, code: types.CodeType) -> Program:
+        return decode(code)
+
+    def fold(self, fn: Any, args: list[VariableTracker],
+             kwargs: dict[str, VariableTracker] | None = None) -> VariableTracker:
+        """Run a pure C function on literals; raises NotConstant when an argument is not one."""
+        values = [a.as_constant() for a in args]
+        names = {k: v.as_constant() for k, v in kwargs.items()} if kwargs else {}
+        try:
+            result = fn(*values, **names)
+        except Exception as error:
+            self.raise_real(error)
+        return self.wrap(result)
+
+    # ---------------------------------------------------------------- the graph
+    def emit(self, target: Any, args: Any, kwargs: Any, *, method: bool = False) -> VariableTracker:
+        """Put a torch call on the tape and return its result; errors of the op become breaks."""
+        return self.from_node(self.emit_node(target, args, kwargs, method=method))
+
+    def emit_node(self, target: Any, args: Any, kwargs: Any, *, method: bool = False) -> Node:
+        name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+        try:
+            return self.tape.call(target, args, kwargs, LazyWhere(self), method=method)
+        except OpError as error:
+            self.op_error(name, error.original)
+        except DataDependent as error:
+            self.stop(reasons.DATA_DEPENDENT_VALUE, op=name)
+        except (UnsupportedByFake, CannotFake) as error:
+            self.stop(reasons.FAKE_UNSUPPORTED, op=name, error=str(error))
+
+    def op_error(self, name: str, error: BaseException) -> NoReturn:
+        """Eager would raise: Python runs the op itself, so that type, text and traceback are eager's."""
+        self.stop(reasons.OP_RAISED, op=name, error=f"{type(error).__name__}: {error}")
+
+    def from_node(self, node: Node) -> VariableTracker:
+        return tensors.from_node(self, node)
+
+    # ---------------------------------------------------------------- torch's global state
+    def ambient_changes(self) -> list[tuple[Any, tuple]]:
+        """(setter, arguments) that bring torch's state from what it was on entry to what it is at the exit."""
+        return self.at_exit
+
+    @contextlib.contextmanager
+    def ambient(self) -> Iterator[None]:
+        """Torch state is changed for real while tracing, so that fakes see it, and put back here."""
+        saved = AmbientState()
+        try:
+            yield
+        finally:
+            saved.restore()
+
+
+class AmbientState:
+    """Torch's thread state that traced code may switch."""
+
+    def __init__(self) -> None:
+        self.grad, self.dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+        self.rng = torch.get_rng_state()
+        self.autocast = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
+        self.cache = torch.is_autocast_cache_enabled()
+
+    def restore(self) -> None:
+        torch.set_grad_enabled(self.grad)
+        if torch.get_default_dtype() is not self.dtype:
+            torch.set_default_dtype(self.dtype)
+        torch.set_rng_state(self.rng)
+        for device, enabled, dtype in self.autocast:
+            if torch.is_autocast_enabled(device) != enabled:
+                torch.set_autocast_enabled(device, enabled)
+            if torch.get_autocast_dtype(device) is not dtype:
+                torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(self.cache)
+
+
+class LazyWhere:
+    """The place of a graph node, as (program, op) pairs; text only when asked."""
+
+    __slots__ = ("frames",)
+
+    def __init__(self, tx: Tracer) -> None:
+        frames = []
+        frame = tx.frame
+        while frame is not None:
+            frames.append((frame.program, frame.op))
+            frame = frame.caller
+        self.frames = frames
+
+    def where(self) -> Where:
+        at: Where | None = None
+        for program, op in reversed(self.frames):
+            at = Where(program.filename, program.name, op.pos if op else reasons.NOWHERE, at)
+        assert at is not None
+        return at
+
+    def stack_trace(self) -> str:
+        return self.where().stack_trace()
+
+
+def where_of(frame: Frame) -> Where:
+    parent = where_of(frame.caller) if frame.caller is not None else None
+    position = frame.op.pos if frame.op is not None else reasons.NOWHERE
+    return Where(frame.program.filename, frame.program.name, position, parent)
+

@@ -1,0 +1,1 @@
+"""VariableTracker, slots, the Tracer protocol and the tables that declarations enter."""

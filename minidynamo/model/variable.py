@@ -1,0 +1,185 @@
+"""VariableTracker: what the tracer knows about one value of the traced program.
+
+Every Python value in a traced frame is one of these.  Its behaviour is CPython's type slots,
+by name.  ``NotImplemented`` and ``None`` mean what they mean in CPython: not implemented for these operands,
+iterator exhausted.  A slot either answers, raises the *user's* exception with ``tx.raise_``,
+or gives up with ``tx.stop``.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from minidynamo.model.tracer import Tracer
+    from minidynamo.sources import Source
+
+Args = list["VariableTracker"]
+Kwargs = dict[str, "VariableTracker"]
+
+
+class NotConstant(Exception):
+    """The value is not known at trace time."""
+
+
+class CannotRebuild(Exception):
+    """No code can make this value again; `value` says which, `why` says why."""
+
+    def __init__(self, value: VariableTracker, why: str) -> None:
+        super().__init__(why)
+        self.value, self.why = value, why
+
+
+class VariableTracker:
+    """One value.  `source` says where the user's object is, None if it was made while tracing."""
+
+    __slots__ = ("source",)
+    kind: ClassVar[str] = "value"
+
+    def __init__(self, source: Source | None = None) -> None:
+        self.source = source
+
+    def py_type(self) -> type:
+        """The exact type of the value in the running program."""
+        raise NotImplementedError(type(self))
+
+    def as_constant(self) -> Any:
+        """The value itself; raises NotConstant when it is not a safe, immutable literal."""
+        raise NotConstant(self)
+
+    def as_object(self) -> Any:
+        """The user's own object this stands for, unmodified; raises NotConstant if there is none."""
+        return self.as_constant()
+
+    def rebuild(self, out: Any) -> None:
+        """Write code that leaves the value on the stack (`out` is a ``codegen.Restore``)."""
+        raise CannotRebuild(self, f"a {self.kind} made while tracing")
+
+    def identity(self) -> object:
+        """What ``is`` compares: two trackers of one object answer the same thing."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{'' if self.source is None else ' ' + str(self.source)}>"
+
+    # ---- slots; ``protocol`` calls them, ``variables`` override them
+    def tp_getattro(self, tx: Tracer, name: str) -> VariableTracker:
+        return tx.unsupported(self, f".{name}")
+
+    def tp_setattro(self, tx: Tracer, name: str, value: VariableTracker | None) -> None:
+        tx.unsupported(self, f".{name} = ..." if value is not None else f"del .{name}")
+
+    def tp_call(self, tx: Tracer, args: Args, kwargs: Kwargs) -> VariableTracker:
+        if not hasattr(self.py_type(), "__call__"):
+            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not callable")
+        return tx.unsupported(self, "()")
+
+    def tp_iter(self, tx: Tracer) -> VariableTracker:
+        if not hasattr(self.py_type(), "__iter__") and not hasattr(self.py_type(), "__getitem__"):
+            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not iterable")
+        return tx.unsupported(self, "iter()")
+
+    def tp_iternext(self, tx: Tracer) -> VariableTracker | None:
+        if not hasattr(self.py_type(), "__next__"):
+            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not an iterator")
+        return tx.unsupported(self, "next()")
+
+    def sq_length(self, tx: Tracer) -> VariableTracker:
+        if not hasattr(self.py_type(), "__len__"):
+            tx.raise_(TypeError, f"object of type '{self.py_type().__name__}' has no len()")
+        return tx.unsupported(self, "len()")
+
+    def mp_subscript(self, tx: Tracer, key: VariableTracker) -> VariableTracker:
+        if not hasattr(self.py_type(), "__getitem__"):
+            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not subscriptable")
+        return tx.unsupported(self, "[...]")
+
+    def mp_ass_subscript(self, tx: Tracer, key: VariableTracker, value: VariableTracker | None) -> None:
+        name, verb = ("__setitem__", "assignment") if value is not None else ("__delitem__", "deletion")
+        if not hasattr(self.py_type(), name):
+            tx.raise_(TypeError, f"'{self.py_type().__name__}' object does not support item {verb}"
+                      if value is not None else f"'{self.py_type().__name__}' object doesn't support item {verb}")
+        tx.unsupported(self, "[...] = ..." if value is not None else "del [...]")
+
+    def sq_contains(self, tx: Tracer, item: VariableTracker) -> VariableTracker | None:
+        """None when the type has no ``__contains__``; ``protocol.contains`` then iterates."""
+        return None
+
+    def nb_bool(self, tx: Tracer) -> VariableTracker | None:
+        """None when the type has neither ``__bool__`` nor ``__len__`` (then it is true)."""
+        cls = self.py_type()
+        if hasattr(cls, "__bool__") or hasattr(cls, "__len__"):
+            return tx.unsupported(self, "bool()")
+        return None
+
+    def nb_unary(self, tx: Tracer, symbol: str) -> Any:
+        """``+ - ~`` and ``index int float complex abs``; NotImplemented when there is no slot."""
+        return NotImplemented
+
+    def nb_binary(self, tx: Tracer, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        """``self symbol other``, or ``other symbol self`` when reflected; or NotImplemented."""
+        return NotImplemented
+
+    def nb_inplace(self, tx: Tracer, symbol: str, other: VariableTracker) -> Any:
+        """``self symbol= other``; NotImplemented when the type has no such slot."""
+        return NotImplemented
+
+    def tp_richcompare(self, tx: Tracer, symbol: str, other: VariableTracker) -> Any:
+        """``self symbol other`` of this type alone, or NotImplemented."""
+        return NotImplemented
+
+    def tp_hash(self, tx: Tracer) -> VariableTracker:
+        return tx.unsupported(self, "hash()")
+
+    def tp_repr(self, tx: Tracer) -> VariableTracker:
+        return tx.unsupported(self, "repr()")
+
+    def tp_str(self, tx: Tracer) -> VariableTracker:
+        return self.tp_repr(tx)
+
+    def tp_format(self, tx: Tracer, spec: str) -> VariableTracker:
+        return tx.unsupported(self, "format()")
+
+    def key(self, tx: Tracer) -> Any:
+        """A hashable Python object that hashes and compares as this value does as a dict key."""
+        return tx.unsupported(self, "hash()")
+
+
+class LazyVariable(VariableTracker):
+    """A user's object not looked at yet: it costs no guard until `real` is called."""
+
+    __slots__ = ("obj", "built")
+    kind = "lazy"
+
+    def __init__(self, obj: Any, source: Source) -> None:
+        self.obj, self.source = obj, source
+        self.built: VariableTracker | None = None
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def real(self, tx: Tracer) -> VariableTracker:
+        built = self.built
+        if built is None:
+            built = tx.build(self.obj, self.source)
+            tx.journal.set(self, "built", built)
+        return built
+
+
+def real(tx: Tracer, value: VariableTracker) -> VariableTracker:
+    """The value, built if it was lazy."""
+    return value.real(tx) if value.__class__ is LazyVariable else value  # type: ignore[attr-defined]
+
+
+class IdKey:
+    """Dict and set key of a value that hashes by identity."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: object) -> None:
+        self.what = what
+
+    def __hash__(self) -> int:
+        return id(self.what)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdKey) and other.what is self.what

@@ -1,0 +1,1 @@
+"""Python semantics, once: CPython's generic algorithms over slots."""

@@ -1,0 +1,132 @@
+"""Attributes: _PyType_Lookup, PyObject_GenericGetAttr and SetAttr, type.__getattribute__, super."""
+from __future__ import annotations
+
+import gc
+import types
+from typing import Any, NamedTuple
+
+from minidynamo.guards.kinds import HasKey
+from minidynamo.model.variable import VariableTracker
+from minidynamo.sources import DictItem, DictRoot, Source
+
+CLASS_DICT = type.__dict__["__dict__"]
+IMMUTABLE_TYPE = 1 << 8            # Py_TPFLAGS_IMMUTABLETYPE
+
+
+class Found(NamedTuple):
+    """A class attribute before its descriptor is asked."""
+
+    raw: Any                       # the object in the class's namespace
+    source: Source                 # where it is
+    owner: type                    # the class in the MRO that has it
+    value: VariableTracker | None  # what the trace itself has stored there, if it has
+
+
+def namespace(cls: type) -> dict[str, Any]:
+    """The dict behind ``cls.__dict__`` (read only; its proxy is all that Python shows)."""
+    return gc.get_referents(CLASS_DICT.__get__(cls))[0]
+
+
+def class_source(cls: type) -> DictRoot:
+    return DictRoot(namespace(cls), f"{cls.__module__}.{cls.__qualname__}")
+
+
+def type_lookup(tx: Any, cls: type, name: str) -> Found | None:
+    """_PyType_Lookup, guarded: who has the name, and that no class before it does."""
+    memo = tx.type_memo.get((cls, name), tx)
+    if memo is not tx:
+        return memo
+    found = None
+    for klass in cls.__mro__:
+        pending = tx.class_writes.get(klass)
+        if pending is not None and name in pending:
+            value = pending[name]
+            if value is None:      # deleted in this trace
+                continue
+            found = Found(None, None, klass, value)
+            break
+        own = CLASS_DICT.__get__(klass)
+        if name in own:
+            found = Found(own[name], DictItem(class_source(klass), name), klass, None)
+            break
+        if not klass.__flags__ & IMMUTABLE_TYPE:
+            tx.guard(HasKey(class_source(klass), name, False))
+    tx.journal.put(tx.type_memo, (cls, name), found)
+    return found
+
+
+def class_value(tx: Any, found: Found) -> VariableTracker:
+    """The raw class attribute as a value."""
+    if found.value is not None:
+        return found.value
+    if found.owner.__flags__ & IMMUTABLE_TYPE:
+        return tx.build_unguarded(found.raw, found.source)
+    return tx.build(found.raw, found.source)
+
+
+def is_data_descriptor(raw: Any) -> bool:
+    return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")
+
+
+def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
+    """PyObject_GenericGetAttr; None in place of AttributeError."""
+    cls = obj.py_type()
+    found = type_lookup(tx, cls, name)
+    if found is not None and found.value is None and is_data_descriptor(found.raw):
+        return describe(tx, found, obj, cls)
+    value = obj.instance_get(tx, name)
+    if value is not None:
+        return value
+    if found is None:
+        return None
+    return describe(tx, found, obj, cls)
+
+
+def describe(tx: Any, found: Found, obj: VariableTracker | None, cls: type) -> VariableTracker:
+    """What reading a class attribute through `obj` (None: through the class) gives."""
+    value = class_value(tx, found)
+    return value.tp_descr_get(tx, obj, cls) if hasattr(value, "tp_descr_get") else value
+
+
+def attribute_error(tx: Any, obj: VariableTracker, name: str) -> None:
+    """Raise the AttributeError of PyObject_GenericGetAttr."""
+    text = f"'{obj.py_type().__name__}' object has no attribute '{name}'"
+    tx.raise_attribute_error(text, obj, name)
+
+
+def lookup_special(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
+    """_PyObject_LookupSpecial: a dunder found on the type, bound to `obj`."""
+    found = type_lookup(tx, obj.py_type(), name)
+    return None if found is None else describe(tx, found, obj, obj.py_type())
+
+
+def special_is_python(tx: Any, cls: type, name: str) -> bool:
+    """Whether `name` on the type is user code rather than a C slot."""
+    found = type_lookup(tx, cls, name)
+    return found is not None and (found.value is not None or not isinstance(found.raw, C_ATTRIBUTES))
+
+
+C_ATTRIBUTES = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType,
+                types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType)
+
+
+def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTracker | None) -> None:
+    """PyObject_GenericSetAttr: data descriptor, else the instance dict. None deletes."""
+    cls = obj.py_type()
+    found = type_lookup(tx, cls, name)
+    if found is not None and found.value is None and is_data_descriptor(found.raw):
+        class_value(tx, found).tp_descr_set(tx, obj, value)
+        return
+    if not obj.has_instance_dict():
+        if found is not None:
+            tx.raise_attribute_error(f"'{cls.__name__}' object attribute '{name}' is read-only", obj, name)
+        attribute_error(tx, obj, name)
+    if value is None and obj.instance_get(tx, name) is None:
+        attribute_error(tx, obj, name)
+    obj.instance_set(tx, name, value)
+
+
+def getattr_or_none(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
+    """``getattr(obj, name, None)`` that tells a missing attribute from None."""
+    from_tx = tx.catching(AttributeError, lambda: obj.tp_getattro(tx, name))
+    return from_tx

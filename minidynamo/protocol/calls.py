@@ -1,0 +1,138 @@
+"""Calls: the order of meanings of a C callable, and binding of arguments to a Python signature."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES
+from minidynamo.model.variable import NotConstant, VariableTracker
+
+MISSING = object()
+
+
+def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """A C function, method descriptor or class by its declared meaning; None if none is declared.
+
+    The order is builtin, polyfill, torch rule, fold; a graph op, an opaque declaration and the
+    break are the caller's.
+    """
+    meaning = CALLS.get(fn) or TORCH_RULES.get(fn)
+    if meaning is not None:
+        return call_meaning(tx, meaning, fn, args, kwargs)
+    python = POLYFILLS.get(fn)
+    if python is not None:
+        return tx.call_polyfill(python, args, kwargs)
+    if FOLD.get(fn):
+        try:
+            return tx.fold(fn, args, kwargs)
+        except NotConstant:
+            return None
+    return None
+
+
+def call_meaning(tx: Any, meaning: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """Run a meaning; arguments that do not fit its signature raise what the C function raises."""
+    try:
+        return meaning(tx, *args, **kwargs)
+    except TypeError as error:
+        if error.__traceback__.tb_next is not None:      # raised inside, so a fault of ours
+            raise
+        wrong_arguments(tx, fn, args, kwargs, error)
+
+
+def wrong_arguments(tx: Any, fn: Any, args: list, kwargs: dict, error: TypeError) -> None:
+    """The call cannot be bound: Python itself is asked to do it, and to say so."""
+    name = getattr(fn, "__qualname__", repr(fn))
+    tx.stop(reasons.UNSUPPORTED_CALL, call=name, kind=f"these arguments ({error})")
+
+
+def bind(tx: Any, fn: Any, args: list, kwargs: dict) -> dict[str, VariableTracker]:
+    """Arguments to locals as CPython's initialize_locals does, with its TypeErrors.
+
+    `fn` is a FunctionVariable: ``code``, ``name``, ``defaults(tx)``, ``kwdefaults(tx)``.
+    """
+    code = fn.code
+    count, posonly, kwonly = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    local: dict[str, VariableTracker] = dict(zip(names, args[:count]))
+    extra = args[count:]
+    star = count + kwonly
+    if code.co_flags & 0x04:
+        local[names[star]] = tx.wrap_tuple(extra)
+        star += 1
+    over: dict[str, VariableTracker] = {}
+    keywords = names[posonly:count + kwonly]
+    for name, value in kwargs.items():
+        if name in keywords:
+            if name in local and names.index(name) < count + kwonly and name in names[:count + kwonly] and name in local:
+                tx.raise_(TypeError, f"{fn.qualname}() got multiple values for argument '{name}'")
+            local[name] = value
+        elif code.co_flags & 0x08:
+            over[name] = value
+        else:
+            unexpected(tx, fn, name, kwargs)
+    if extra and not code.co_flags & 0x04:
+        too_many(tx, fn, len(args), local)
+    if code.co_flags & 0x08:
+        local[names[star]] = tx.wrap_kwargs(over)
+    fill_defaults(tx, fn, local)
+    return local
+
+
+def unexpected(tx: Any, fn: Any, name: str, kwargs: dict) -> None:
+    code = fn.code
+    posonly = [n for n in code.co_varnames[:code.co_posonlyargcount] if n in kwargs]
+    if posonly:
+        tx.raise_(TypeError, f"{fn.qualname}() got some positional-only arguments passed as keyword "
+                             f"arguments: '{', '.join(posonly)}'")
+    tx.raise_(TypeError, f"{fn.qualname}() got an unexpected keyword argument '{name}'")
+
+
+def fill_defaults(tx: Any, fn: Any, local: dict[str, VariableTracker]) -> None:
+    code = fn.code
+    count, names = code.co_argcount, code.co_varnames
+    missing = [i for i in range(count) if names[i] not in local]
+    if missing:
+        defaults = fn.defaults(tx)
+        first = count - len(defaults)
+        lost = [names[i] for i in missing if i < first]
+        if lost:
+            missing_error(tx, fn, "positional", lost)
+        for i in missing:
+            local[names[i]] = defaults[i - first]
+    wanted = [n for n in names[count:count + code.co_kwonlyargcount] if n not in local]
+    if wanted:
+        kwdefaults = fn.kwdefaults(tx)
+        lost = [n for n in wanted if n not in kwdefaults]
+        if lost:
+            missing_error(tx, fn, "keyword-only", lost)
+        for n in wanted:
+            local[n] = kwdefaults[n]
+
+
+def missing_error(tx: Any, fn: Any, kind: str, names: list[str]) -> None:
+    quoted = [repr(n) for n in names]
+    if len(quoted) > 2:
+        listed = ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
+    else:
+        listed = " and ".join(quoted)
+    plural = "" if len(names) == 1 else "s"
+    tx.raise_(TypeError, f"{fn.qualname}() missing {len(names)} required {kind} argument{plural}: {listed}")
+
+
+def too_many(tx: Any, fn: Any, given: int, local: dict[str, VariableTracker]) -> None:
+    code = fn.code
+    count = code.co_argcount
+    defaults = len(fn.defaults(tx))
+    plural = count != 1
+    text = str(count)
+    if defaults:
+        text, plural = f"from {count - defaults} to {count}", True
+    kwonly = [n for n in code.co_varnames[count:count + code.co_kwonlyargcount] if n in local]
+    extra = ""
+    if kwonly:
+        extra = (f" positional argument{'s' if given != 1 else ''} (and {len(kwonly)} keyword-only "
+                 f"argument{'s' if len(kwonly) != 1 else ''})")
+    verb = "was" if given == 1 and not kwonly else "were"
+    tx.raise_(TypeError, f"{fn.qualname}() takes {text} positional argument{'s' if plural else ''} "
+                         f"but {given}{extra} {verb} given")

@@ -1,0 +1,81 @@
+"""Comparison, truth, hash, length, containment (do_richcompare, PyObject_IsTrue, PySequence_Contains)."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from minidynamo.model.variable import NotConstant, VariableTracker
+
+COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
+SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+DUNDER = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
+
+
+def compare(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """do_richcompare: subclass priority, reflection, identity for == and !=."""
+    left_type, right_type = left.py_type(), right.py_type()
+    swapped = left_type is not right_type and issubclass(right_type, left_type)
+    if swapped:
+        result = right.tp_richcompare(tx, SWAPPED[symbol], left)
+        if result is not NotImplemented:
+            return result
+    result = left.tp_richcompare(tx, symbol, right)
+    if result is not NotImplemented:
+        return result
+    if not swapped:
+        result = right.tp_richcompare(tx, SWAPPED[symbol], left)
+        if result is not NotImplemented:
+            return result
+    if symbol in ("==", "!="):
+        return tx.wrap(is_same(tx, left, right) is (symbol == "=="))
+    tx.raise_(TypeError, f"'{symbol}' not supported between instances of "
+                         f"'{left_type.__name__}' and '{right_type.__name__}'")
+
+
+def is_same(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
+    """``left is right``."""
+    if left is right:
+        return True
+    a, b = left.identity(), right.identity()
+    if a is b and left.source is not None and right.source is not None and left.source != right.source:
+        tx.guard_identity(left, right)
+    return a is b
+
+
+def same_or_equal(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
+    """PyObject_RichCompareBool(left, right, Py_EQ)."""
+    return is_same(tx, left, right) or truth(tx, compare(tx, "==", left, right))
+
+
+def truth(tx: Any, value: VariableTracker) -> bool:
+    """PyObject_IsTrue as a Python bool; data-dependent values stop here."""
+    result = value.nb_bool(tx)
+    return True if result is None else result.as_constant()
+
+
+def length(tx: Any, value: VariableTracker) -> VariableTracker:
+    """PyObject_Size."""
+    return value.sq_length(tx)
+
+
+def contains(tx: Any, container: VariableTracker, item: VariableTracker) -> VariableTracker:
+    """PySequence_Contains: the slot, or a search by iteration."""
+    result = container.sq_contains(tx, item)
+    if result is not None:
+        return result
+    cls = container.py_type()
+    if not hasattr(cls, "__iter__") and not hasattr(cls, "__getitem__"):
+        tx.raise_(TypeError, f"argument of type '{cls.__name__}' is not iterable")
+    iterator = container.tp_iter(tx)
+    while (found := iterator.tp_iternext(tx)) is not None:
+        if same_or_equal(tx, found, item):
+            return tx.wrap(True)
+    return tx.wrap(False)
+
+
+def constants(*values: VariableTracker) -> list[Any] | None:
+    """The values themselves when all are literals, else None."""
+    try:
+        return [v.as_constant() for v in values]
+    except NotConstant:
+        return None

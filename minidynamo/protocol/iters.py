@@ -1,0 +1,69 @@
+"""Iteration: collecting, unpacking (PySequence_List, unpack_iterable)."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.model.variable import VariableTracker, real
+
+
+def iterate(tx: Any, value: VariableTracker) -> Iterator[VariableTracker]:
+    """Each item in turn, built."""
+    iterator = value.tp_iter(tx)
+    step = iterator.tp_iternext
+    limit = tx.config.max_loop_unroll
+    count = 0
+    while (item := step(tx)) is not None:
+        count += 1
+        if count > limit:
+            tx.stop(reasons.TRACE_TOO_LONG, limit=limit)
+        yield real(tx, item)
+
+
+def collect(tx: Any, value: VariableTracker) -> list[VariableTracker]:
+    """``list(value)`` as a Python list of trackers; a list or tuple's own items are copied."""
+    items = value.fast_items(tx) if hasattr(value, "fast_items") else None
+    return list(items) if items is not None else list(iterate(tx, value))
+
+
+def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]:
+    """UNPACK_SEQUENCE: exactly `count` items, or the user's ValueError."""
+    if not has_iter(value):
+        tx.raise_(TypeError, f"cannot unpack non-iterable {value.py_type().__name__} object")
+    items = value.fast_items(tx) if hasattr(value, "fast_items") else None
+    if items is None:
+        items = []
+        iterator = value.tp_iter(tx)
+        for have in range(count):
+            item = iterator.tp_iternext(tx)
+            if item is None:
+                too_few(tx, count, have)
+            items.append(item)
+        if iterator.tp_iternext(tx) is not None:
+            tx.raise_(ValueError, f"too many values to unpack (expected {count})")
+    if len(items) < count:
+        too_few(tx, count, len(items))
+    if len(items) > count:
+        tx.raise_(ValueError, f"too many values to unpack (expected {count})")
+    return items
+
+
+def unpack_ex(tx: Any, value: VariableTracker, before: int, after: int) -> tuple[list, list, list]:
+    """UNPACK_EX: ``a, *b, c = value``."""
+    if not has_iter(value):
+        tx.raise_(TypeError, f"cannot unpack non-iterable {value.py_type().__name__} object")
+    items = collect(tx, value)
+    if len(items) < before + after:
+        tx.raise_(ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+    end = len(items) - after
+    return items[:before], items[before:end], items[end:]
+
+
+def too_few(tx: Any, count: int, have: int) -> None:
+    tx.raise_(ValueError, f"not enough values to unpack (expected {count}, got {have})")
+
+
+def has_iter(value: VariableTracker) -> bool:
+    cls = value.py_type()
+    return hasattr(cls, "__iter__") or hasattr(cls, "__getitem__")

@@ -1,0 +1,108 @@
+"""Operators: ``binary_op1``, ``PyNumber_InPlace*``, unary operators (Objects/abstract.c)."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from minidynamo.model.variable import VariableTracker
+
+BINARY = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
+}
+INPLACE = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
+    "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "<<=": operator.ilshift,
+    ">>=": operator.irshift, "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor,
+}
+UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": operator.abs, "index": operator.index,
+         "int": int, "float": float, "complex": complex}
+DUNDER = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "<<": "lshift", ">>": "rshift", "&": "and", "|": "or", "^": "xor",
+}
+UNARY_DUNDER = {"-": "__neg__", "+": "__pos__", "~": "__invert__", "abs": "__abs__", "index": "__index__",
+                "int": "__int__", "float": "__float__", "complex": "__complex__"}
+
+
+def binary(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """``left symbol right``; `symbol` may be an in-place one."""
+    if symbol == "[]":
+        return left.mp_subscript(tx, right)
+    plain = symbol
+    if symbol in INPLACE:
+        result = left.nb_inplace(tx, symbol, right)
+        if result is not NotImplemented:
+            return result
+        plain = symbol[:-1]
+    result = binary_op1(tx, plain, left, right)
+    if result is NotImplemented:
+        tx.raise_(TypeError, operand_error(symbol, left, right))
+    return result
+
+
+def binary_op1(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> Any:
+    """CPython's binary_op1 and SLOT1BINFULL: a right operand of a subclass goes first."""
+    left_type, right_type = left.py_type(), right.py_type()
+    if left_type is right_type:
+        result = left.nb_binary(tx, symbol, right, False)
+        return result
+    first = issubclass(right_type, left_type) and overrides_reflected(symbol, left_type, right_type)
+    if first:
+        result = right.nb_binary(tx, symbol, left, True)
+        if result is not NotImplemented:
+            return result
+    result = left.nb_binary(tx, symbol, right, False)
+    if result is NotImplemented and not first:
+        result = right.nb_binary(tx, symbol, left, True)
+    return result
+
+
+def overrides_reflected(symbol: str, left_type: type, right_type: type) -> bool:
+    """Whether the subclass has its own reflected method (method_is_overloaded in typeobject.c)."""
+    name = f"__r{DUNDER[symbol]}__"
+    mine, theirs = getattr(right_type, name, None), getattr(left_type, name, None)
+    return mine is not None and mine is not theirs
+
+
+def operand_error(symbol: str, left: VariableTracker, right: VariableTracker) -> str:
+    """CPython's own text, had from the operator itself on empty stand-ins of builtin types."""
+    stand_ins = [stand_in(left), stand_in(right)]
+    if None not in stand_ins:
+        try:
+            ({**BINARY, **INPLACE}[symbol])(*(s[0] for s in stand_ins))  # type: ignore[index]
+        except TypeError as error:
+            return str(error)
+    name = "** or pow()" if symbol == "**" else symbol
+    return (f"unsupported operand type(s) for {name}: '{left.py_type().__name__}' "
+            f"and '{right.py_type().__name__}'")
+
+
+def stand_in(value: VariableTracker) -> tuple[Any] | None:
+    """An instance of the value's builtin type, or None for other types."""
+    cls = value.py_type()
+    try:
+        return (value.as_constant(),)
+    except Exception:
+        if cls in (list, tuple, dict, set, frozenset, bytearray):
+            return (cls(),)
+    return None
+
+
+def unary(tx: Any, symbol: str, value: VariableTracker) -> VariableTracker:
+    """``- + ~`` and the conversions named in UNARY."""
+    result = value.nb_unary(tx, symbol)
+    if result is NotImplemented:
+        name = value.py_type().__name__
+        texts = {"abs": f"bad operand type for abs(): '{name}'",
+                 "index": f"'{name}' object cannot be interpreted as an integer",
+                 "int": f"int() argument must be a string, a bytes-like object or a real number, not '{name}'",
+                 "float": f"float() argument must be a string or a real number, not '{name}'"}
+        tx.raise_(TypeError, texts.get(symbol, f"bad operand type for unary {symbol}: '{name}'"))
+    return result
+
+
+def index(tx: Any, value: VariableTracker) -> int:
+    """``operator.index`` as a Python int; stops on a symbolic one through ``as_constant``."""
+    return unary(tx, "index", value).as_constant()

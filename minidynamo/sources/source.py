@@ -1,0 +1,542 @@
+"""Source: an expression over the frame's entry locals and globals that yields a user's object.
+
+Every kind answers four questions, each in one method:
+
+=========  =============================================================================
+``load``   neutral ops that put the object on the stack (`out` is a ``code.Writer``)
+``text``   Python over ``L`` (entry locals) and ``G`` (globals), for guards and messages
+``fetch``  the object itself, from ``L`` and ``G`` (may raise whatever the access raises)
+``child``  the torch guard manager below `parent`'s in ``guards.lower_tree``'s `tree`
+=========  =============================================================================
+
+Loads never run user code: attribute sources are made only where the access is known to be
+plain, and container sources read through the builtin base class (R5, R6).
+"""
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+
+class Source:
+    """Base of all kinds; immutable, compared by kind, base and key."""
+
+    __slots__ = ("base", "key", "_hash")
+    kind: ClassVar[str] = "source"
+    base: Source | None
+    key: Any
+
+    def __init__(self, base: Source | None, key: Any = None) -> None:
+        self.base, self.key = base, key
+        self._hash = hash((type(self), base, self.identity()))
+
+    def identity(self) -> Any:
+        """What the key contributes to equality; overridden where keys may be unhashable."""
+        return (type(self.key), self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self._hash == other._hash
+                                 and self.identity() == other.identity() and self.base == other.base)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.text()}>"
+
+    def load(self, out: Any) -> None:
+        raise NotImplementedError
+
+    def text(self) -> str:
+        raise NotImplementedError
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        """The guard manager of this source's values, where `parent` is the base's.
+
+        A kind with an accessor in C++ overrides this; any other is fetched in Python.
+        """
+        return parent.lambda_manager(self.step(), self.text(), None, tree.enum)
+
+    def step(self) -> Callable[[Any], Any]:
+        """This source's one access, as a function of the base's value."""
+        copy = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for slot in kind.__dict__.get("__slots__", ()):
+                setattr(copy, slot, getattr(self, slot))
+        copy.base = _GIVEN
+        return lambda value: copy.fetch(value, {})
+
+    def chain(self) -> list[Source]:
+        """From the root source down to this one."""
+        links: list[Source] = []
+        node: Source | None = self
+        while node is not None:
+            links.append(node)
+            node = node.base
+        return links[::-1]
+
+    def root(self) -> Source:
+        node = self
+        while node.base is not None:
+            node = node.base
+        return node
+
+
+class _Given(Source):
+    """The value handed to ``fetch`` in place of the locals; the base of a single step."""
+
+    __slots__ = ()
+    kind = "given"
+
+    def text(self) -> str:
+        return "_"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return L
+
+
+_GIVEN = _Given(None)
+
+
+class Local(Source):
+    """An argument as it was on entry; for cell and free variables, the cell's content."""
+
+    __slots__ = ("is_cell",)
+    kind = "local"
+
+    def __init__(self, name: str, is_cell: bool = False) -> None:
+        self.is_cell = is_cell
+        super().__init__(None, name)
+
+    def load(self, out: Any) -> None:
+        out.op("LOAD_DEREF" if self.is_cell else "LOAD_LOCAL", self.key)
+
+    def text(self) -> str:
+        return f"L[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return L[self.key]
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.root.framelocals_manager(tree.local_slot(self.key), self.text(), None, tree.enum)
+
+
+class Cell(Source):
+    """The cell object behind a cell or free variable of the frame."""
+
+    __slots__ = ()
+    kind = "cell"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None, name)
+
+    def load(self, out: Any) -> None:
+        out.op("LOAD_CELL", self.key)
+
+    def text(self) -> str:
+        return f"cell[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        raise LookupError("a frame's own cells are not guarded, only their contents")
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        raise LookupError("a frame's own cells are not guarded, only their contents")
+
+
+class Global(Source):
+    """A name in the frame's globals."""
+
+    __slots__ = ()
+    kind = "global"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None, name)
+
+    def load(self, out: Any) -> None:
+        out.op("LOAD_GLOBAL", self.key)
+
+    def text(self) -> str:
+        return f"G[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return G[self.key]
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.scope_manager(None).dict_getitem_manager(self.key, self.text(), None, tree.enum)
+
+
+class DictRoot(Source):
+    """A dict object itself: the globals of an inlined function, or a class's own namespace.
+
+    It is a root: the dict is known because the function or class it belongs to is guarded
+    elsewhere by identity.  `name` says to the reader whose it is.
+    """
+
+    __slots__ = ("mapping",)
+    kind = "dict root"
+
+    def __init__(self, mapping: dict[str, Any], name: str) -> None:
+        self.mapping = mapping
+        super().__init__(None, name)
+
+    def identity(self) -> Any:
+        return id(self.mapping)
+
+    def load(self, out: Any) -> None:
+        out.load_object_unchecked(self.mapping)
+
+    def text(self) -> str:
+        return f"namespace({self.key!r})"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return self.mapping
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.scope_manager(self.mapping)
+
+
+class Builtin(Source):
+    """A name in the builtins module (the frame's globals do not shadow it; guarded apart)."""
+
+    __slots__ = ()
+    kind = "builtin"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None, name)
+
+    def load(self, out: Any) -> None:
+        out.load_object_unchecked(builtins.__dict__)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
+
+    def text(self) -> str:
+        return f"builtins.{self.key}"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return builtins.__dict__[self.key]
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.constant_manager(builtins.__dict__).dict_getitem_manager(
+            self.key, self.text(), None, tree.enum)
+
+
+class Imported(Source):
+    """A module by its name in ``sys.modules``."""
+
+    __slots__ = ()
+    kind = "imported"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None, name)
+
+    def load(self, out: Any) -> None:
+        out.load_object_unchecked(sys.modules)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
+
+    def text(self) -> str:
+        return f"sys.modules[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return sys.modules[self.key]
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.constant_manager(sys.modules).dict_getitem_manager(
+            self.key, self.text(), None, tree.enum)
+
+
+class Attr(Source):
+    """``base.name`` where reading it runs no user code (type attributes, slots, C getsets)."""
+
+    __slots__ = ()
+    kind = "attr"
+
+    def load(self, out: Any) -> None:
+        self.base.load(out)
+        out.op("LOAD_ATTR", self.key)
+
+    def text(self) -> str:
+        return f"{self.base.text()}.{self.key}"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return getattr(self.base.fetch(L, G), self.key)
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return parent.getattr_manager(self.key, self.text(), None, tree.enum)
+
+
+def instance_dict(obj: Any) -> dict[str, Any]:
+    """``obj.__dict__`` past any user ``__getattribute__`` or ``__dict__`` property."""
+    return object.__getattribute__(obj, "__dict__")
+
+
+class InstanceAttr(Source):
+    """``base.__dict__[name]`` by ``object.__getattribute__``; modules and instances."""
+
+    __slots__ = ()
+    kind = "instance attr"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(instance_dict)
+        out.callable_done()
+        self.base.load(out)
+        out.call(1)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
+
+    def text(self) -> str:
+        return f"{self.base.text()}.__dict__[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return instance_dict(self.base.fetch(L, G))[self.key]
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.instance_dict_manager(self.base).dict_getitem_manager(
+            self.key, self.text(), None, tree.enum)
+
+
+class PlainInstanceAttr(InstanceAttr):
+    """InstanceAttr of an object whose type leaves ``base.name`` as the plain way to it."""
+
+    __slots__ = ()
+
+    def load(self, out: Any) -> None:
+        self.base.load(out)
+        out.op("LOAD_ATTR", self.key)
+
+
+class Item(Source):
+    """``base[index]`` of a list or tuple (or subclass), read by the builtin's own method."""
+
+    __slots__ = ("owner",)
+    kind = "item"
+
+    def __init__(self, base: Source, index: int, owner: type) -> None:
+        """`owner` is ``list`` or ``tuple``; exact types index plainly."""
+        self.owner = owner
+        super().__init__(base, index)
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(self.owner.__getitem__)
+        out.callable_done()
+        self.base.load(out)
+        out.load_const(self.key)
+        out.call(2)
+
+    def text(self) -> str:
+        return f"{self.base.text()}[{self.key}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return self.owner.__getitem__(self.base.fetch(L, G), self.key)
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        if self.owner is list and self.key >= 0:
+            return parent.list_getitem_manager(self.key, self.text(), None, tree.enum)
+        if self.owner is tuple and self.key >= 0:
+            return parent.tuple_getitem_manager(self.key, self.text(), None, tree.enum)
+        return super().child(parent, tree)
+
+
+class PlainItem(Item):
+    """Item of an exact list or tuple."""
+
+    __slots__ = ()
+
+    def load(self, out: Any) -> None:
+        self.base.load(out)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
+
+
+class DictItem(Source):
+    """``dict.__getitem__(base, key)`` with a literal key."""
+
+    __slots__ = ()
+    kind = "dict item"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(dict.__getitem__)
+        out.callable_done()
+        self.base.load(out)
+        out.load_const(self.key)
+        out.call(2)
+
+    def text(self) -> str:
+        return f"{self.base.text()}[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return dict.__getitem__(self.base.fetch(L, G), self.key)
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return parent.dict_getitem_manager(self.key, self.text(), None, tree.enum)
+
+
+def nth_key(mapping: dict, index: int) -> Any:
+    """The key at `index` in a dict's order, by the base class's iterator (R6)."""
+    return list(dict.keys(mapping))[index]
+
+
+class DictKey(Source):
+    """The key at a position in a dict's order, for keys that are not literals."""
+
+    __slots__ = ()
+    kind = "dict key"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(nth_key)
+        out.callable_done()
+        self.base.load(out)
+        out.load_const(self.key)
+        out.call(2)
+
+    def text(self) -> str:
+        return f"list({self.base.text()})[{self.key}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return nth_key(self.base.fetch(L, G), self.key)
+
+
+class DictValue(DictKey):
+    """The value behind the key at a position in a dict's order."""
+
+    __slots__ = ()
+    kind = "dict value"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(nth_value)
+        out.callable_done()
+        self.base.load(out)
+        out.load_const(self.key)
+        out.call(2)
+
+    def text(self) -> str:
+        return f"list({self.base.text()}.values())[{self.key}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return nth_value(self.base.fetch(L, G), self.key)
+
+
+def nth_value(mapping: dict, index: int) -> Any:
+    """The value at `index` in a dict's order, by the base class's view."""
+    return list(dict.values(mapping))[index]
+
+
+class CellContents(Source):
+    """``cell.cell_contents``; `base` yields a cell object."""
+
+    __slots__ = ()
+    kind = "cell contents"
+
+    def load(self, out: Any) -> None:
+        self.base.load(out)
+        out.op("LOAD_ATTR", "cell_contents")
+
+    def text(self) -> str:
+        return f"{self.base.text()}.cell_contents"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return self.base.fetch(L, G).cell_contents
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return parent.getattr_manager("cell_contents", self.text(), None, tree.enum)
+
+
+class TypeOf(Source):
+    """``type(base)``."""
+
+    __slots__ = ()
+    kind = "type"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(type)
+        out.callable_done()
+        self.base.load(out)
+        out.call(1)
+
+    def text(self) -> str:
+        return f"type({self.base.text()})"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return type(self.base.fetch(L, G))
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return parent.type_manager(self.text(), None, tree.enum)
+
+
+def type_dict_item(cls: type, name: str) -> Any:
+    """``cls.__dict__[name]`` past any metaclass attribute access."""
+    return type.__dict__["__dict__"].__get__(cls)[name]
+
+
+class TypeDictItem(Source):
+    """``type.__dict__['__dict__'].__get__(base)[name]``: a class's own attribute, undescribed."""
+
+    __slots__ = ()
+    kind = "class dict item"
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(type_dict_item)
+        out.callable_done()
+        self.base.load(out)
+        out.load_const(self.key)
+        out.call(2)
+
+    def text(self) -> str:
+        return f"{self.base.text()}.__dict__[{self.key!r}]"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return type_dict_item(self.base.fetch(L, G), self.key)
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        if type(self.base) is not TypeOf:         # the C++ accessor takes any object for a type
+            return super().child(parent, tree)
+        return parent.type_dict_manager(f"{self.base.text()}.__dict__", None, tree.enum) \
+            .dict_getitem_manager(self.key, self.text(), None, tree.enum)
+
+
+class Fetch(Source):
+    """``function(base)``: any pure access of our own, named for the reader (weakref target …).
+
+    `function` is one of ours or C, runs no user code, and is compared by identity.
+    """
+
+    __slots__ = ("function",)
+    kind = "fetch"
+
+    def __init__(self, base: Source, function: Callable[[Any], Any], name: str) -> None:
+        self.function = function
+        super().__init__(base, name)
+
+    def identity(self) -> Any:
+        return (self.key, id(self.function))
+
+    def load(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(self.function)
+        out.callable_done()
+        self.base.load(out)
+        out.call(1)
+
+    def text(self) -> str:
+        return f"{self.key}({self.base.text()})"
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return self.function(self.base.fetch(L, G))
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return parent.lambda_manager(self.function, self.text(), None, tree.enum)

@@ -1,0 +1,1 @@
+"""Value kinds: one file per family, with methods, builtins and effects beside them."""

@@ -1,0 +1,324 @@
+"""Builtin functions and the constructors of numbers and text."""
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.model.tables import Methods, meaning
+from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.protocol import attrs, compare, iters, numbers, text
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.sequences import inner
+
+
+@meaning(len)
+def call_len(tx, obj, /):
+    return compare.length(tx, obj)
+
+
+@meaning(abs)
+def call_abs(tx, x, /):
+    return numbers.unary(tx, "abs", x)
+
+
+@meaning(repr)
+def call_repr(tx, obj, /):
+    return text.to_repr(tx, obj)
+
+
+@meaning(format)
+def call_format(tx, value, spec=None, /):
+    return text.to_format(tx, value, spec.as_constant() if spec is not None else "")
+
+
+@meaning(hash)
+def call_hash(tx, obj, /):
+    return obj.tp_hash(tx)
+
+
+@meaning(id)
+def call_id(tx, obj, /):
+    try:
+        known = obj.as_object()
+    except NotConstant:
+        known = None
+    if known is None and not (isinstance(obj, ConstantVariable) and obj.value is None) or obj.source is None:
+        tx.stop(reasons.ID_OF_VALUE, call="id()")
+    tx.guard_same(obj.source, known)
+    return ConstantVariable(id(known))
+
+
+@meaning(callable)
+def call_callable(tx, obj, /):
+    return ConstantVariable(hasattr(obj.py_type(), "__call__"))
+
+
+@meaning(getattr)
+def call_getattr(tx, obj, name, default=None, /):
+    if name.py_type() is not str:
+        tx.raise_(TypeError, "attribute name must be string, not '" + name.py_type().__name__ + "'"
+                  if tx.python_version >= (3, 11) else "getattr(): attribute name must be string")
+    if default is None:
+        return obj.tp_getattro(tx, name.as_constant())
+    value = attrs.getattr_or_none(tx, obj, name.as_constant())
+    return default if value is None else value
+
+
+@meaning(hasattr)
+def call_hasattr(tx, obj, name, /):
+    return ConstantVariable(attrs.getattr_or_none(tx, obj, name.as_constant()) is not None)
+
+
+@meaning(setattr)
+def call_setattr(tx, obj, name, value, /):
+    obj.tp_setattro(tx, name.as_constant(), value)
+    return ConstantVariable(None)
+
+
+@meaning(delattr)
+def call_delattr(tx, obj, name, /):
+    obj.tp_setattro(tx, name.as_constant(), None)
+    return ConstantVariable(None)
+
+
+@meaning(round)
+def call_round(tx, number, ndigits=None):
+    digits = [] if ndigits is None else [ndigits]
+    if isinstance(number, ConstantVariable):
+        return tx.fold(round, [number, *digits])
+    method = tx.special_method(number, "__round__")
+    if method is None:
+        tx.raise_(TypeError, f"type {number.py_type().__name__} doesn't define __round__ method")
+    return tx.call(method, digits)
+
+
+@meaning(pow)
+def call_pow(tx, base, exp, mod=None):
+    if mod is None or (isinstance(mod, ConstantVariable) and mod.value is None):
+        return numbers.binary(tx, "**", base, exp)
+    return tx.fold(pow, [base, exp, mod])
+
+
+@meaning(print)
+def call_print(tx, *values, **kwargs):
+    tx.stop(reasons.PRINT_NOW, call=tx.where().text())
+
+
+@meaning(globals)
+def call_globals(tx):
+    tx.stop(reasons.LOCALS_CALL, name="globals()")
+
+
+@meaning(locals)
+def call_locals(tx):
+    tx.stop(reasons.LOCALS_CALL, name="locals()")
+
+
+@meaning(vars)
+def call_vars(tx, obj=None, /):
+    if obj is None:
+        tx.stop(reasons.LOCALS_CALL, name="vars()")
+    return obj.tp_getattro(tx, "__dict__")
+
+
+@meaning(bool)
+def call_bool(tx, x=None, /):
+    if x is None:
+        return ConstantVariable(False)
+    result = x.nb_bool(tx)
+    return ConstantVariable(True) if result is None else result
+
+
+@meaning(int)
+def call_int(tx, x=None, /, base=None):
+    if x is None:
+        return ConstantVariable(0)
+    if base is not None:
+        return tx.fold(int, [inner(x), base])
+    if x.py_type() in (str, bytes):
+        return tx.fold(int, [x])
+    return numbers.unary(tx, "int", x)
+
+
+@meaning(float)
+def call_float(tx, x=None, /):
+    if x is None:
+        return ConstantVariable(0.0)
+    if x.py_type() in (str, bytes):
+        return tx.fold(float, [x])
+    return numbers.unary(tx, "float", x)
+
+
+@meaning(complex)
+def call_complex(tx, *args, **kwargs):
+    return tx.fold(complex, list(args), kwargs)
+
+
+@meaning(str)
+def call_str(tx, obj=None, *rest, **kwargs):
+    if rest or kwargs:
+        return tx.fold(str, [*([obj] if obj is not None else []), *rest], kwargs)
+    return ConstantVariable("") if obj is None else text.to_str(tx, obj)
+
+
+@meaning(bytes)
+def call_bytes(tx, *args, **kwargs):
+    if len(args) == 1 and not kwargs and hasattr(inner(args[0]), "fast_items") and args[0].py_type() is not str:
+        items = [real(tx, i).as_constant() for i in iters.collect(tx, args[0])]
+        try:
+            return ConstantVariable(bytes(items))
+        except (ValueError, TypeError) as error:
+            tx.raise_real(error)
+    return tx.fold(bytes, list(args), kwargs)
+
+
+class StrMethods(Methods, of=str):
+    """The methods of str that look at more than literals."""
+
+    def join(tx, self, iterable, /):
+        parts = [real(tx, i) for i in iters.collect(tx, iterable)]
+        for at, part in enumerate(parts):
+            if not issubclass(part.py_type(), str):
+                tx.raise_(TypeError, f"sequence item {at}: expected str instance, {part.py_type().__name__} found")
+        return ConstantVariable(inner(self).as_constant().join([inner(p).as_constant() for p in parts]))
+
+    def format(tx, self, /, *args, **kwargs):
+        return tx.format_text(inner(self).as_constant(), args, kwargs)
+
+
+class BytesMethods(Methods, of=bytes):
+    """The methods of bytes that look at more than literals."""
+
+    def join(tx, self, iterable, /):
+        parts = [real(tx, i).as_constant() for i in iters.collect(tx, iterable)]
+        try:
+            return ConstantVariable(inner(self).as_constant().join(parts))
+        except TypeError as error:
+            tx.raise_real(error)
+
+
+def operator_meaning(symbol: str) -> Any:
+    return lambda tx, a, b, /: numbers.binary(tx, symbol, a, b)
+
+
+def compare_meaning(symbol: str) -> Any:
+    return lambda tx, a, b, /: compare.compare(tx, symbol, a, b)
+
+
+for symbol_, function_ in {**numbers.BINARY, **numbers.INPLACE}.items():
+    meaning(function_)(operator_meaning(symbol_))
+for symbol_, function_ in compare.COMPARE.items():
+    meaning(function_)(compare_meaning(symbol_))
+
+
+@meaning(operator.getitem)
+def call_getitem(tx, obj, key, /):
+    return obj.mp_subscript(tx, key)
+
+
+@meaning(operator.setitem)
+def call_setitem(tx, obj, key, value, /):
+    obj.mp_ass_subscript(tx, key, value)
+    return ConstantVariable(None)
+
+
+@meaning(operator.delitem)
+def call_delitem(tx, obj, key, /):
+    obj.mp_ass_subscript(tx, key, None)
+    return ConstantVariable(None)
+
+
+@meaning(operator.contains)
+def call_contains(tx, obj, item, /):
+    return compare.contains(tx, obj, item)
+
+
+@meaning(operator.truth)
+def call_truth(tx, obj, /):
+    return ConstantVariable(compare.truth(tx, obj))
+
+
+@meaning(operator.not_)
+def call_not(tx, obj, /):
+    return ConstantVariable(not compare.truth(tx, obj))
+
+
+@meaning(operator.is_)
+def call_is(tx, a, b, /):
+    return ConstantVariable(compare.is_same(tx, a, b))
+
+
+@meaning(operator.is_not)
+def call_is_not(tx, a, b, /):
+    return ConstantVariable(not compare.is_same(tx, a, b))
+
+
+@meaning(dir)
+def call_dir(tx, obj=None, /):
+    tx.stop(reasons.LOCALS_CALL, name="dir()")
+
+
+@meaning(exec)
+def call_exec(tx, *args, **kwargs):
+    tx.stop(reasons.EXEC_EVAL, name="exec()")
+
+
+@meaning(eval)
+def call_eval(tx, *args, **kwargs):
+    tx.stop(reasons.EXEC_EVAL, name="eval()")
+
+
+@meaning(builtins.__build_class__)
+def build_class(tx, *args, **kwargs):
+    tx.stop(reasons.CLASS_BODY, name=args[1].as_constant() if len(args) > 1 else "?")
+
+
+@meaning(object)
+def call_object(tx):
+    return tx.plain_object()
+
+
+def repr_of_container(tx: Any, value: VariableTracker) -> VariableTracker:
+    """list_repr, tuple_repr, dict_repr, set_repr; ``...`` where a container holds itself."""
+    part = inner(value)
+    if value in tx.repr_running or part in tx.repr_running:
+        return ConstantVariable({list: "[...]", tuple: "(...)", dict: "{...}"}.get(part.owner, "set(...)"))
+    tx.repr_running.append(part)
+    try:
+        return ConstantVariable(container_text(tx, value, part))
+    finally:
+        tx.repr_running.pop()
+
+
+def container_text(tx: Any, value: VariableTracker, part: Any) -> str:
+    def show(item: VariableTracker) -> str:
+        return tx.text_of(real(tx, item))
+    owner = part.owner
+    if owner is dict:
+        return "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in part.entries.values()) + "}"
+    if owner is list:
+        return "[" + ", ".join(map(show, part.items)) + "]"
+    if owner is tuple:
+        return named_text(value, part, show) or tuple_text([show(i) for i in part.items])
+    name = value.py_type().__name__
+    body = ", ".join(map(show, part.ordered(tx)))
+    if owner is set and value.py_type() is set:
+        return f"{{{body}}}" if body else "set()"
+    return f"{name}({{{body}}})" if body else f"{name}()"
+
+
+def tuple_text(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def named_text(value: VariableTracker, part: Any, show: Any) -> str | None:
+    cls = value.py_type()
+    if cls.__module__ == "torch" and cls.__name__ == "Size":
+        return f"torch.Size([{', '.join(map(show, part.items))}])"
+    if hasattr(cls, "_fields"):
+        return f"{cls.__name__}({', '.join(f'{n}={show(i)}' for n, i in zip(cls._fields, part.items))})"
+    return None
+
+

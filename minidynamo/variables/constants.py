@@ -1,0 +1,246 @@
+"""Constants: immutable literals known at trace time, and torch's dtype, device, layout …"""
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from typing import Any
+
+import torch
+
+from minidynamo.guards.kinds import Equal, IsNone
+from minidynamo.model.tables import builds, fold, wraps
+from minidynamo.model.variable import VariableTracker
+from minidynamo.protocol import compare as cmp
+from minidynamo.protocol import numbers
+from minidynamo.protocol.attrs import attribute_error
+
+NUMBERS = (int, float, complex, bool)
+TEXTS = (str, bytes)
+SINGLETONS = (type(None), type(Ellipsis), type(NotImplemented))
+TORCH_LITERALS = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.qscheme)
+LITERAL_TYPES = frozenset((*NUMBERS, *TEXTS, *SINGLETONS, *TORCH_LITERALS))
+
+
+class NotALiteral(TypeError):
+    """A ConstantVariable was asked to hold something that is not an immutable literal (R2)."""
+
+
+class ConstantVariable(VariableTracker):
+    """A literal of one of LITERAL_TYPES, exactly."""
+
+    __slots__ = ("value",)
+    kind = "constant"
+    one_per_object = False
+
+    def __init__(self, value: Any, source: Any = None) -> None:
+        if type(value) not in LITERAL_TYPES:
+            raise NotALiteral(f"{type(value).__name__} is not an immutable literal: {value!r}")
+        self.value, self.source = value, source
+
+    def py_type(self) -> type:
+        return type(self.value)
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def identity(self) -> object:
+        return self.value
+
+    def rebuild(self, out: Any) -> None:
+        if type(self.value) in TORCH_LITERALS or self.value is NotImplemented:
+            out.load_object_unchecked(self.value)      # immutable, and one object per value
+        else:
+            out.load_const(self.value)
+
+    def key(self, tx: Any) -> Any:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"<const {self.value!r}>"
+
+    # ---- slots: the real operators, on real values
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(hash(self.value))
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        try:
+            raw = getattr(type(self.value), name)
+        except AttributeError:
+            attribute_error(tx, self, name)
+        if name == "__class__":
+            return tx.wrap(type(self.value))
+        if hasattr(type(raw), "__get__") and not isinstance(raw, property) and callable(raw):
+            return tx.bound_c_method(self, type_attribute(type(self.value), name))
+        return tx.wrap(getattr(self.value, name))
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        try:
+            getattr(self.value, name)
+        except AttributeError:
+            attribute_error(tx, self, name)
+        verb = "read-only" if callable(getattr(self.value, name)) else None
+        if verb:
+            tx.raise_attribute_error(f"'{self.py_type().__name__}' object attribute '{name}' is read-only", self, name)
+        tx.unsupported(self, f".{name} = ...")
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return ConstantVariable(bool(self.value))
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        if type(self.value) not in NUMBERS and symbol not in ("int", "float"):
+            return NotImplemented
+        try:
+            return ConstantVariable(numbers.UNARY[symbol](self.value))
+        except Exception as error:
+            tx.raise_real(error)
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if symbol == "%" and not reflected and type(self.value) in TEXTS:
+            return percent_format(tx, self, other)
+        if other.__class__ is not ConstantVariable:
+            return NotImplemented
+        left, right = (other.value, self.value) if reflected else (self.value, other.value)
+        name = f"__r{numbers.DUNDER[symbol]}__" if reflected else f"__{numbers.DUNDER[symbol]}__"
+        if not hasattr(type(self.value), name) and not (reflected and symbol in "*+"):
+            return NotImplemented
+        try:
+            return ConstantVariable(numbers.BINARY[symbol](left, right))
+        except Exception as error:
+            tx.raise_real(error)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if other.__class__ is not ConstantVariable:
+            return NotImplemented
+        result = getattr(type(self.value), cmp.DUNDER[symbol])(self.value, other.value)
+        return NotImplemented if result is NotImplemented else ConstantVariable(result)
+
+    def sq_length(self, tx: Any) -> VariableTracker:
+        if type(self.value) not in TEXTS:
+            return super().sq_length(tx)
+        return ConstantVariable(len(self.value))
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        if type(self.value) not in TEXTS:
+            return super().tp_iter(tx)
+        return tx.sequence_iterator(self)
+
+    def fast_items(self, tx: Any) -> list[VariableTracker] | None:
+        return [ConstantVariable(c) for c in self.value] if type(self.value) in TEXTS else None
+
+    def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        if type(self.value) not in TEXTS:
+            return super().mp_subscript(tx, key)
+        return tx.fold(operator.getitem, [self, index_or_slice(tx, key)])
+
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        if type(self.value) not in TEXTS:
+            return None
+        if item.__class__ is not ConstantVariable and type(self.value) is str:
+            tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {item.py_type().__name__}")
+        return tx.fold(operator.contains, [self, item])
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(repr(self.value))
+
+    def tp_str(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(str(self.value))
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        try:
+            return ConstantVariable(format(self.value, spec))
+        except Exception as error:
+            tx.raise_real(error)
+
+
+def type_attribute(cls: type, name: str) -> Any:
+    """The raw attribute in the namespace of the class that owns it."""
+    for klass in cls.__mro__:
+        if name in vars(klass):
+            return vars(klass)[name]
+    raise AttributeError(name)
+
+
+def index_or_slice(tx: Any, key: VariableTracker) -> VariableTracker:
+    """A subscript after ``__index__`` where the type has it."""
+    if key.__class__ is ConstantVariable or key.py_type() is slice:
+        return key
+    result = key.nb_unary(tx, "index")
+    return key if result is NotImplemented else result
+
+
+def percent_format(tx: Any, text: ConstantVariable, values: VariableTracker) -> VariableTracker:
+    """``"..." % values``: folded for literals; else each directive is formatted by the protocol."""
+    known = cmp.constants(values)
+    if known is not None:
+        try:
+            return ConstantVariable(text.value % known[0])
+        except Exception as error:
+            tx.raise_real(error)
+    return tx.percent_format(text, values)
+
+
+@wraps(*LITERAL_TYPES)
+def wrap_literal(tx: Any, value: Any) -> VariableTracker:
+    return ConstantVariable(value)
+
+
+@builds(str, bytes, bool, complex, *TORCH_LITERALS, type(Ellipsis), type(NotImplemented))
+def build_literal(tx: Any, value: Any, source: Any) -> VariableTracker:
+    tx.guard(Equal(source, value))
+    return ConstantVariable(value, source)
+
+
+@builds(type(None))
+def build_none(tx: Any, value: Any, source: Any) -> VariableTracker:
+    tx.guard(IsNone(source, True))
+    return ConstantVariable(value, source)
+
+
+@builds(int)
+def build_int(tx: Any, value: int, source: Any) -> VariableTracker:
+    symbolic = tx.symbolic_int(value, source)
+    if symbolic is not None:
+        return symbolic
+    tx.guard(Equal(source, value))
+    return ConstantVariable(value, source)
+
+
+@builds(float)
+def build_float(tx: Any, value: float, source: Any) -> VariableTracker:
+    symbolic = tx.symbolic_float(value, source)
+    if symbolic is not None:
+        return symbolic
+    tx.guard(Equal(source, value))
+    return ConstantVariable(value, source)
+
+
+class EnumVariable(VariableTracker):
+    """A member of a Python enum: one object per value, compared by identity unless it is a number."""
+
+    __slots__ = ("value",)
+    kind = "enum member"
+
+    def __init__(self, value: enum.Enum, source: Any = None) -> None:
+        self.value, self.source = value, source
+
+    def py_type(self) -> type:
+        return type(self.value)
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def identity(self) -> object:
+        return self.value
+
+    def rebuild(self, out: Any) -> None:
+        out.load_object_unchecked(self.value)          # members are singletons of their class
+
+
+PURE_BUILTINS = (abs, divmod, round, pow, chr, ord, bin, oct, hex, ascii, callable)
+fold(divmod, chr, ord, bin, oct, hex, *[f for f in vars(math).values() if callable(f)], operator.index,
+     operator.neg, operator.pos, operator.invert, operator.abs)
+for cls_, impure in ((str, {"join", "format", "format_map", "maketrans"}), (bytes, {"join", "fromhex", "maketrans"}), (int, {"from_bytes"}),
+                     (float, {"fromhex", "__getformat__", "__setformat__"}), (complex, set()), (bool, set())):
+    fold(*[raw for name_, raw in vars(cls_).items()
+           if callable(raw) and name_ not in impure and not (name_.startswith("__") and name_.endswith("__"))])

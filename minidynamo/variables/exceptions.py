@@ -1,0 +1,336 @@
+"""Exceptions as values: making, chaining, matching, attributes (Objects/exceptions.c)."""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.guards.kinds import TypeIs
+from minidynamo.model.tables import WRAP, builds_subclasses
+from minidynamo.model.variable import CannotRebuild, VariableTracker, real
+from minidynamo.protocol.attrs import special_is_python
+from minidynamo.sources import Attr
+from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.objects import ObjectVariable
+from minidynamo.variables.sequences import TupleVariable
+
+CHAIN = ("__context__", "__cause__", "__suppress_context__", "__traceback__", "__notes__")
+
+
+class ExceptionVariable(ObjectVariable):
+    """An exception instance.  ``raised_at`` is the root step at which it was raised, once it was."""
+
+    __slots__ = ("args", "context", "cause", "suppress", "raised_at")
+    kind = "exception"
+
+    def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
+        super().__init__(cls, obj, source)
+        self.args = args
+        self.context: VariableTracker | None = None
+        self.cause: VariableTracker | None = None
+        self.suppress = False
+        self.raised_at: int | None = None
+
+    def shown_args(self) -> list[Any]:
+        """The arguments for a message of ours."""
+        return [a.value if isinstance(a, ConstantVariable) else a for a in self.args]
+
+    def type_value(self, tx: Any) -> VariableTracker:
+        return tx.class_of(self.cls)
+
+    def traceback_value(self, tx: Any) -> VariableTracker:
+        """A traceback: carried about, but it can only be made by raising for real."""
+        return TracebackVariable(self)
+
+    # ---- attributes
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name not in self.fields:
+            reader = EXCEPTION_ATTRIBUTES.get(name)
+            if reader is not None:
+                return reader(tx, self)
+        return super().tp_getattro(tx, name)
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        writer = EXCEPTION_WRITERS.get(name)
+        if writer is None or value is None or special_is_python(tx, self.cls, "__setattr__"):
+            super().tp_setattro(tx, name, value)
+            return
+        writer(tx, self, value)
+        tx.modified(self)
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        if name in self.fields or self.obj is not None:
+            return super().instance_get(tx, name)
+        return None
+
+    def has_instance_dict(self) -> bool:
+        return True
+
+    # ---- making it again
+    def children(self) -> list[VariableTracker]:
+        chain = [v for v in (self.context, self.cause) if v is not None]
+        return [*self.args, *chain, *[v for v in self.fields.values() if v is not None]]
+
+    @property
+    def lost_at(self) -> int | None:
+        """For restarts: a raised exception has a traceback, so the raising must be done by Python."""
+        return self.raised_at
+
+    def create(self, out: Any) -> None:
+        if self.obj is not None and self.source is None:
+            raise CannotRebuild(self, "an exception object without a path")
+        out.begin_call()
+        out.load_object_unchecked(builtin_exception(self.cls).__new__)
+        out.callable_done()
+        out.load_object_unchecked(self.cls)
+        for arg in self.args:
+            out.load(arg)
+        out.call(1 + len(self.args))
+
+    def rebuild(self, out: Any) -> None:
+        if self.raised_at is not None:
+            raise CannotRebuild(self, "an exception raised while tracing")
+        self.create(out)
+        out.keep(self)
+        self.fill(out)
+
+    def fill(self, out: Any) -> None:
+        if builtin_exception(self.cls).__init__ is not BaseException.__init__:
+            out.begin_call()
+            out.load_object_unchecked(builtin_exception(self.cls).__init__)
+            out.callable_done()
+            out.load(self)
+            for arg in self.args:
+                out.load(arg)
+            out.call(1 + len(self.args))
+            out.op("POP")
+        self.replay(out)
+
+    def replay(self, out: Any) -> None:
+        for name, value in (("__context__", self.context), ("__cause__", self.cause)):
+            if value is not None:
+                out.set_attribute(self, name, value)
+        if self.suppress and self.cause is None:
+            out.set_attribute(self, "__suppress_context__", ConstantVariable(True))
+        for name, value in self.fields.items():
+            if not (name in ("name", "obj") and value is not None and not isinstance(value, ConstantVariable)):
+                out.set_attribute(self, name, value)
+
+    def tp_str(self, tx: Any) -> VariableTracker:
+        if special_is_python(tx, self.cls, "__str__"):
+            return super().tp_str(tx)
+        if builtin_exception(self.cls).__str__ is not BaseException.__str__:
+            return self.folded(tx, str)
+        if not self.args:
+            return ConstantVariable("")
+        if len(self.args) == 1:
+            return tx.to_str(real(tx, self.args[0]))
+        return tx.to_str(TupleVariable(list(self.args)))
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        if special_is_python(tx, self.cls, "__repr__"):
+            return super().tp_repr(tx)
+        if len(self.args) == 1:
+            inside = tx.text_of(real(tx, self.args[0]))
+            return ConstantVariable(f"{self.cls.__name__}({inside})")
+        return ConstantVariable(f"{self.cls.__name__}{tx.text_of(TupleVariable(list(self.args)))}")
+
+    def folded(self, tx: Any, function: Any) -> VariableTracker:
+        """A C computation over the arguments of a builtin exception, when they are literals."""
+        values = [real(tx, a).as_constant() for a in self.args]
+        return tx.wrap(function(builtin_exception(self.cls)(*values)))
+
+
+class TracebackVariable(VariableTracker):
+    """``exc.__traceback__``."""
+
+    __slots__ = ("exc",)
+    kind = "traceback"
+
+    def __init__(self, exc: ExceptionVariable) -> None:
+        self.exc, self.source = exc, None
+
+    def py_type(self) -> type:
+
+        return types.TracebackType
+
+    def children(self) -> list[VariableTracker]:
+        return [self.exc]
+
+    @property
+    def lost_at(self) -> int | None:
+        return self.exc.raised_at
+
+    def rebuild(self, out: Any) -> None:
+        raise CannotRebuild(self, "the traceback of an exception raised while tracing")
+
+
+def builtin_exception(cls: type) -> type:
+    return next(c for c in cls.__mro__ if c.__module__ == "builtins")
+
+
+def optional(value: VariableTracker | None) -> VariableTracker:
+    return ConstantVariable(None) if value is None else value
+
+
+def read_args(tx: Any, exc: ExceptionVariable) -> VariableTracker:
+    return TupleVariable(list(exc.args))
+
+
+def read_traceback(tx: Any, exc: ExceptionVariable) -> VariableTracker:
+    if exc.raised_at is None and exc.obj is None:
+        return ConstantVariable(None)
+    return exc.traceback_value(tx)
+
+
+EXCEPTION_ATTRIBUTES = {
+    "args": read_args,
+    "__context__": lambda tx, exc: optional(exc.context),
+    "__cause__": lambda tx, exc: optional(exc.cause),
+    "__suppress_context__": lambda tx, exc: ConstantVariable(exc.suppress),
+    "__traceback__": read_traceback,
+    "__class__": lambda tx, exc: tx.class_of(exc.cls),
+}
+
+
+def write_args(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    tx.journal.set(exc, "args", [real(tx, v) for v in tx.collect(value)])
+
+
+def write_context(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    tx.journal.set(exc, "context", None if is_none(value) else value)
+
+
+def write_cause(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    tx.journal.set(exc, "cause", None if is_none(value) else value)
+    tx.journal.set(exc, "suppress", True)
+
+
+def write_suppress(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    tx.journal.set(exc, "suppress", bool(value.as_constant()))
+
+
+def write_traceback(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    if not is_none(value):
+        tx.unsupported(exc, ".__traceback__ = ...")
+
+
+EXCEPTION_WRITERS = {"args": write_args, "__context__": write_context, "__cause__": write_cause,
+                     "__suppress_context__": write_suppress, "__traceback__": write_traceback}
+
+
+def is_none(value: VariableTracker) -> bool:
+    return isinstance(value, ConstantVariable) and value.value is None
+
+
+# ---------------------------------------------------------------- making and raising
+def make_exception(tx: Any, cls: type, args: list[VariableTracker]) -> ExceptionVariable:
+    return ExceptionVariable(cls, args)
+
+
+def instantiate(tx: Any, value: VariableTracker) -> VariableTracker:
+    """do_raise: a class is called, an instance is itself, anything else is a TypeError."""
+    if isinstance(value, ClassVariable) and issubclass(value.cls, BaseException):
+        made = tx.call(value, [])
+        if not isinstance(made, ExceptionVariable):
+            tx.raise_(TypeError, f"calling {value.cls!r} should have returned an instance of BaseException, "
+                                 f"not {made.py_type()!r}")
+        return made
+    if isinstance(value, ExceptionVariable):
+        return value
+    tx.raise_(TypeError, "exceptions must derive from BaseException")
+
+
+def set_cause(tx: Any, exc: VariableTracker, cause: VariableTracker) -> None:
+    if not is_none(cause):
+        if isinstance(cause, ClassVariable) and issubclass(cause.cls, BaseException):
+            cause = tx.call(cause, [])
+        elif not isinstance(cause, ExceptionVariable):
+            tx.raise_(TypeError, "exception causes must derive from BaseException")
+    write_cause(tx, exc, cause)
+
+
+def chain(tx: Any, exc: Any, handled: Any) -> None:
+    """_PyErr_SetObject: set ``__context__``, and cut the cycle it would make."""
+    if handled is None or handled is exc:
+        return
+    node = handled
+    while isinstance(node, ExceptionVariable) and node.context is not None:
+        if node.context is exc:
+            tx.journal.set(node, "context", None)
+            break
+        node = node.context
+    tx.journal.set(exc, "context", handled)
+
+
+def matches(tx: Any, exc: VariableTracker, kind: VariableTracker) -> bool:
+    """PyErr_GivenExceptionMatches over a class or a tuple of classes."""
+    kinds = [real(tx, k) for k in kind.items] if isinstance(kind, TupleVariable) else [kind]
+    for one in kinds:
+        if not isinstance(one, ClassVariable) or not issubclass(one.cls, BaseException):
+            tx.raise_(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+    return any(issubclass(exc.py_type(), one.cls) for one in kinds)
+
+
+def copy_c_fields(tx: Any, exc: ExceptionVariable, error: BaseException) -> None:
+    """Fields that C set beside ``args`` on an exception of a folded call."""
+    for name in ("name", "obj", "path"):
+        value = getattr(error, name, None)
+        if value is not None and type(value) in WRAP:
+            exc.fields[name] = tx.wrap(value)
+
+
+def stop_value(tx: Any, exc: Any) -> VariableTracker:
+    """``StopIteration.value``."""
+    return real(tx, exc.args[0]) if exc.args else ConstantVariable(None)
+
+
+C_FIELDS = {
+    (StopIteration, "value"): stop_value,
+    (SystemExit, "code"): lambda tx, exc: stop_value(tx, exc) if len(exc.args) < 2 else read_args(tx, exc),
+}
+
+
+def c_field(tx: Any, exc: ExceptionVariable, name: str) -> VariableTracker:
+    """A C member of a builtin exception."""
+    for (cls, field), reader in C_FIELDS.items():
+        if field == name and issubclass(exc.cls, cls):
+            return reader(tx, exc)
+    base = builtin_exception(exc.cls)
+    try:
+        values = [real(tx, a).as_constant() for a in exc.args]
+        return tx.wrap(getattr(base(*values), name))
+    except Exception:
+        tx.stop(reasons.OPAQUE_VALUE, text=f".{name}", kind=base.__name__)
+
+
+def new_exception(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTracker:
+    """BaseException.__new__."""
+    return ExceptionVariable(cls, list(args))
+
+
+def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker], kwargs: dict) -> None:
+    """BaseException.__init__ and those of builtin subclasses."""
+    for name, value in kwargs.items():
+        if name in ("name", "obj", "path"):
+            tx.journal.put(exc.fields, name, value)
+        else:
+            tx.raise_(TypeError, f"{builtin_exception(exc.cls).__name__}() takes no keyword arguments")
+    tx.journal.set(exc, "args", list(args))
+
+
+@builds_subclasses(BaseException)
+def build_exception(tx: Any, obj: BaseException, source: Any) -> VariableTracker:
+    """An exception object of the user's; what it does not show plainly is read when asked."""
+    tx.guard(TypeIs(source, type(obj)))
+    args = tx.build(obj.args, Attr(source, "args"))
+    value = ExceptionVariable(type(obj), list(args.items), obj, source)
+    for slot, name in (("context", "__context__"), ("cause", "__cause__")):
+        linked = getattr(obj, name)
+        if linked is not None:
+            setattr(value, slot, tx.build(linked, Attr(source, name)))
+    value.suppress = obj.__suppress_context__
+    return value
+
+

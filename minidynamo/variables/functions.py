@@ -1,0 +1,611 @@
+"""Python functions, bound methods, C functions and methods, partials."""
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.guards.kinds import CodeIs, Equal, SameObject, TypeIs
+from minidynamo.model import marks
+from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES, builds, meaning, wraps
+from minidynamo.model.variable import CannotRebuild, IdKey, VariableTracker, real
+from minidynamo.protocol import calls
+from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
+from minidynamo.variables import torch_ops
+from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.mappings import DictVariable
+from minidynamo.variables.sequences import TupleVariable
+
+DEFAULTS, KWDEFAULTS, ANNOTATIONS, CLOSURE = 1, 2, 4, 8
+
+
+class HashedByIdentity(VariableTracker):
+    """Values whose type keeps object's ``__eq__`` and ``__hash__``."""
+
+    __slots__ = ()
+
+    def key(self, tx: Any) -> Any:
+        return IdKey(self.identity())
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if symbol not in ("==", "!=") or self.identity() is not other.identity():
+            return NotImplemented
+        return ConstantVariable(symbol == "==")
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        """The hash of an address: real only for objects that exist."""
+        try:
+            return ConstantVariable(hash(self.as_object()))
+        except Exception:
+            tx.stop(reasons.ID_OF_VALUE, call="hash()")
+
+
+class FunctionVariable(HashedByIdentity):
+    """A Python function: a user's (``fn``), or one made while tracing (``parts``)."""
+
+    __slots__ = ("fn", "code", "parts", "made_scope", "fields")
+    kind = "function"
+
+    def __init__(self, fn: types.FunctionType | None, code: types.CodeType, source: Any = None) -> None:
+        self.fn, self.code, self.source = fn, code, source
+        self.parts: dict[int, Any] = {}
+        self.made_scope: Any = None
+        self.fields: dict[str, VariableTracker | None] = {}     # attributes written while tracing
+
+    @classmethod
+    def made(cls, tx: Any, code: types.CodeType, scope: Any) -> FunctionVariable:
+        """What MAKE_FUNCTION makes."""
+        function = cls(None, code)
+        function.made_scope = scope
+        return function
+
+    def set_part(self, tx: Any, bit: int, value: VariableTracker) -> None:
+        self.parts[bit] = value
+
+    def py_type(self) -> type:
+        return types.FunctionType
+
+    def as_object(self) -> Any:
+        return self.fn if self.fn is not None and not self.fields else super().as_object()
+
+    def identity(self) -> object:
+        return self if self.fn is None else self.fn
+
+    @property
+    def name(self) -> str:
+        return self.code.co_name if self.fn is None else self.fn.__name__
+
+    @property
+    def qualname(self) -> str:
+        return self.code.co_qualname if self.fn is None else self.fn.__qualname__
+
+    def shown_name(self) -> str:
+        module = (self.fn.__module__ if self.fn is not None else self.made_scope.name)
+        return f"{module}.{self.qualname}()" if module != "builtins" else f"{self.qualname}()"
+
+    # ---- what a call needs
+    def scope(self, tx: Any) -> Any:
+        return self.made_scope if self.fn is None else tx.scope_of(self.fn.__globals__)
+
+    def defaults(self, tx: Any) -> list[VariableTracker]:
+        if DEFAULTS in self.parts:
+            value = self.parts[DEFAULTS]
+            return [] if isinstance(value, ConstantVariable) else value.items
+        if self.fn is None or self.fn.__defaults__ is None:
+            return []
+        if self.source is None:
+            return [tx.wrap_own(v) for v in self.fn.__defaults__]
+        return tx.build(self.fn.__defaults__, Attr(self.source, "__defaults__")).items
+
+    def kwdefaults(self, tx: Any) -> dict[str, VariableTracker]:
+        if KWDEFAULTS in self.parts:
+            value = self.parts[KWDEFAULTS]
+            return {} if isinstance(value, ConstantVariable) else value.string_items(tx)
+        if self.fn is None or not self.fn.__kwdefaults__:
+            return {}
+        if self.source is None:
+            return {k: tx.wrap_own(v) for k, v in self.fn.__kwdefaults__.items()}
+        return tx.build(self.fn.__kwdefaults__, Attr(self.source, "__kwdefaults__")).string_items(tx)
+
+    def closure(self, tx: Any) -> list[Any]:
+        if CLOSURE in self.parts:
+            return self.parts[CLOSURE].items
+        if self.fn is None or self.fn.__closure__ is None:
+            return []
+        if self.source is None:
+            return [tx.own_cell(c) for c in self.fn.__closure__]
+        base = Attr(self.source, "__closure__")
+        return [tx.build(c, PlainItem(base, i, tuple)) for i, c in enumerate(self.fn.__closure__)]
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        if self.fn is not None:
+            result = call_marked(tx, self, args, kwargs)
+            if result is not None:
+                return result
+        return tx.inline(self, args, kwargs)
+
+    # ---- making it again
+    def children(self) -> list[VariableTracker]:
+        return [*self.parts.values(), *[v for v in self.fields.values() if v is not None]]
+
+    def rebuild(self, out: Any) -> None:
+        if self.fn is not None:
+            raise CannotRebuild(self, "a function that has no path from the arguments")
+        self.create(out)
+        if self.fields:
+            raise CannotRebuild(self, "a new function with attributes")
+
+    def create(self, out: Any) -> None:
+        out.make_function(self)
+
+    def fill(self, out: Any) -> None:
+        pass
+
+    # ---- attributes
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in self.fields:
+            value = self.fields[name]
+            if value is None:
+                attribute_error(tx, self, name)
+            return value
+        reader = FUNCTION_ATTRIBUTES.get(name)
+        if reader is not None:
+            return reader(tx, self)
+        if self.fn is not None and self.fn.__dict__ and name in self.fn.__dict__ and self.source is not None:
+            return tx.build(self.fn.__dict__[name], InstanceAttr(self.source, name))
+        value = generic_getattr(tx, self, name)
+        if value is None:
+            if self.source is not None:
+                tx.guard_instance_lacks(self.source, name)
+            attribute_error(tx, self, name)
+        return value
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        return self.fields.get(name)
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__"):
+            tx.unsupported(self, f".{name} = ...")
+        if value is None and self.tp_getattro(tx, name) is None:
+            attribute_error(tx, self, name)
+        tx.journal.put(self.fields, name, value)
+        tx.modified(self)
+
+    def replay(self, out: Any) -> None:
+        for name, value in self.fields.items():
+            out.set_attribute(self, name, value)
+
+    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
+        return self if obj is None else BoundMethodVariable(self, obj)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        tx.stop(reasons.ID_OF_VALUE, call="repr() of a function")
+
+
+def wrapped_name(tx: Any, fn: FunctionVariable, name: str) -> VariableTracker:
+    if fn.fn is None:
+        return ConstantVariable(getattr(fn.code, f"co_{name.strip('_')}"))
+    if fn.source is not None:
+        return tx.build(getattr(fn.fn, name), Attr(fn.source, name))
+    return tx.wrap(getattr(fn.fn, name))
+
+
+def function_dict(tx: Any, fn: FunctionVariable) -> VariableTracker:
+    if fn.fn is not None and fn.source is not None and not fn.fields:
+        return tx.build(fn.fn.__dict__, Attr(fn.source, "__dict__"))
+    if fn.fn is None and not fn.fields:
+        return DictVariable({}, None)
+    return tx.unsupported(fn, ".__dict__")
+
+
+def function_part(name: str, bit: int) -> Any:
+    def read(tx: Any, fn: FunctionVariable) -> VariableTracker:
+        if bit in fn.parts:
+            return fn.parts[bit]
+        if fn.fn is None:
+            return DictVariable({}, None) if bit == ANNOTATIONS else ConstantVariable(None)
+        if fn.source is None:
+            return tx.unsupported(fn, f".{name}")
+        return tx.build(getattr(fn.fn, name), Attr(fn.source, name))
+    return read
+
+
+FUNCTION_ATTRIBUTES = {
+    "__name__": lambda tx, fn: wrapped_name(tx, fn, "__name__"),
+    "__qualname__": lambda tx, fn: wrapped_name(tx, fn, "__qualname__"),
+    "__module__": lambda tx, fn: tx.wrap(fn.made_scope.mapping.get("__name__")) if fn.fn is None
+    else wrapped_name(tx, fn, "__module__"),
+    "__doc__": lambda tx, fn: tx.wrap(doc_of(fn.code)) if fn.fn is None else wrapped_name(tx, fn, "__doc__"),
+    "__code__": lambda tx, fn: CodeVariable(fn.code),
+    "__defaults__": function_part("__defaults__", DEFAULTS),
+    "__kwdefaults__": function_part("__kwdefaults__", KWDEFAULTS),
+    "__annotations__": function_part("__annotations__", ANNOTATIONS),
+    "__closure__": function_part("__closure__", CLOSURE),
+    "__dict__": function_dict,
+    "__class__": lambda tx, fn: tx.wrap(types.FunctionType),
+}
+
+
+def doc_of(code: types.CodeType) -> str | None:
+    first = code.co_consts[0] if code.co_consts else None
+    return first if isinstance(first, str) else None
+
+
+class CodeVariable(HashedByIdentity):
+    """A code object."""
+
+    __slots__ = ("value",)
+    kind = "code"
+
+    def __init__(self, value: types.CodeType, source: Any = None) -> None:
+        self.value, self.source = value, source
+
+    def py_type(self) -> type:
+        return types.CodeType
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def identity(self) -> object:
+        return self.value
+
+    def rebuild(self, out: Any) -> None:
+        out.load_object_unchecked(self.value)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name.startswith("co_") and hasattr(self.value, name) and not callable(getattr(self.value, name)):
+            return tx.wrap(getattr(self.value, name))
+        return super().tp_getattro(tx, name)
+
+
+@wraps(types.CodeType)
+def wrap_code(tx: Any, obj: types.CodeType) -> VariableTracker:
+    return CodeVariable(obj)
+
+
+@builds(types.CodeType)
+def build_code(tx: Any, obj: types.CodeType, source: Any) -> VariableTracker:
+    tx.guard(SameObject(source, obj))
+    return CodeVariable(obj, source)
+
+
+def own_function(fn: types.FunctionType) -> FunctionVariable:
+    """One of our own functions (a polyfill): no source, no guard."""
+    return FunctionVariable(fn, fn.__code__)
+
+
+def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -> VariableTracker | None:
+    """What the user or torch declared about a Python function; None means: inline it."""
+    fn = function.fn
+    wrapper = marks.wrapped_by(fn)
+    if wrapper is not None:
+        kind, inside = wrapper
+        if kind == "disabled":
+            tx.stop(reasons.DISABLED_FUNCTION, name=getattr(inside, "__qualname__", repr(inside)))
+        cell = function.closure(tx)[fn.__code__.co_freevars.index("fn")]
+        return tx.call(cell.get(tx), args, kwargs)
+    if fn in marks.DISABLED:
+        tx.stop(reasons.DISABLED_FUNCTION, name=fn.__qualname__)
+    marked = torch_ops.call_marked(tx, fn, args, kwargs)
+    if marked is not None:
+        return marked
+    result = calls.call_c(tx, fn, args, kwargs)
+    if result is not None:
+        return result
+    if torch_ops.is_graph_op(fn):
+        return torch_ops.call_op(tx, fn, args, kwargs)
+    why = torch_ops.why_not_inlined(fn)
+    if why:
+        tx.stop(reasons.SKIPPED_FUNCTION, name=why)
+    return None
+
+
+def build_function(tx: Any, obj: types.FunctionType, source: Any) -> VariableTracker:
+    """Functions in namespaces are guarded by identity; elsewhere (closures made per call) by their code."""
+    if isinstance(source, DictItem) or source.kind in ("global", "imported"):
+        tx.guard(SameObject(source, obj))
+    else:
+        tx.guard(TypeIs(source, types.FunctionType))
+        tx.guard(CodeIs(source, obj.__code__))
+    return FunctionVariable(obj, obj.__code__, source)
+
+
+builds(types.FunctionType)(build_function)
+
+
+@wraps(types.FunctionType)
+def wrap_function(tx: Any, obj: types.FunctionType) -> VariableTracker:
+    return FunctionVariable(obj, obj.__code__)
+
+
+class BoundMethodVariable(VariableTracker):
+    """A method object: a callable and the object it is bound to."""
+
+    __slots__ = ("function", "obj")
+    kind = "bound method"
+
+    def __init__(self, function: VariableTracker, obj: VariableTracker, source: Any = None) -> None:
+        self.function, self.obj, self.source = function, obj, source
+
+    def py_type(self) -> type:
+        return types.MethodType
+
+    def shown_name(self) -> str:
+        return getattr(self.function, "shown_name", lambda: "method")()
+
+    def children(self) -> list[VariableTracker]:
+        return [self.function, self.obj]
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(types.MethodType)
+        out.callable_done()
+        out.load(self.function)
+        out.load(self.obj)
+        out.call(2)
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        return real(tx, self.function).tp_call(tx, [real(tx, self.obj), *args], kwargs)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name == "__self__":
+            return real(tx, self.obj)
+        if name == "__func__":
+            return real(tx, self.function)
+        if name == "__class__":
+            return tx.wrap(types.MethodType)
+        return real(tx, self.function).tp_getattro(tx, name)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if not isinstance(other, BoundMethodVariable) or symbol not in ("==", "!="):
+            return NotImplemented
+        same = (real(tx, self.obj).identity() is real(tx, other.obj).identity()
+                and real(tx, self.function).identity() is real(tx, other.function).identity())
+        return ConstantVariable(same is (symbol == "=="))
+
+    def key(self, tx: Any) -> Any:
+        return ("bound method", IdKey(real(tx, self.function).identity()), IdKey(real(tx, self.obj).identity()))
+
+
+@builds(types.MethodType)
+def build_method(tx: Any, obj: types.MethodType, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, types.MethodType))
+    function = tx.build(obj.__func__, Attr(source, "__func__"))
+    return BoundMethodVariable(function, tx.lazy(obj.__self__, Attr(source, "__self__")), source)
+
+
+class CFunctionVariable(HashedByIdentity):
+    """A C callable that is not a class: builtin function, method descriptor, slot wrapper."""
+
+    __slots__ = ("fn",)
+    kind = "C function"
+
+    def __init__(self, fn: Any, source: Any = None) -> None:
+        self.fn, self.source = fn, source
+
+    def py_type(self) -> type:
+        return type(self.fn)
+
+    def as_object(self) -> Any:
+        return self.fn
+
+    def identity(self) -> object:
+        return self.fn
+
+    def shown_name(self) -> str:
+        module = getattr(self.fn, "__module__", None)
+        name = getattr(self.fn, "__qualname__", repr(self.fn))
+        return f"{module}.{name}()" if module not in (None, "builtins") else f"{name}()"
+
+    def rebuild(self, out: Any) -> None:
+        out.load_object_unchecked(self.fn)             # immutable, lives as long as the interpreter
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        marked = torch_ops.call_marked(tx, self.fn, args, kwargs)
+        if marked is not None:
+            return marked
+        result = calls.call_c(tx, self.fn, args, kwargs)
+        if result is not None:
+            return result
+        if torch_ops.is_graph_op(self.fn):
+            return torch_ops.call_op(tx, self.fn, args, kwargs)
+        result = torch_ops.call_method_descriptor(tx, self.fn, args, kwargs)
+        if result is not None:
+            return result
+        result = call_slot_wrapper(tx, self.fn, args, kwargs)
+        if result is not None:
+            return result
+        return tx.call_unknown_c(self.fn, args, kwargs)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in ("__name__", "__qualname__", "__module__", "__doc__") and hasattr(self.fn, name):
+            return tx.wrap(getattr(self.fn, name))
+        if name == "__class__":
+            return tx.wrap(type(self.fn))
+        if name == "__self__" and isinstance(self.fn, types.BuiltinFunctionType):
+            return tx.object_value(self.fn.__self__)
+        if not hasattr(self.fn, name):
+            attribute_error(tx, self, name)
+        return super().tp_getattro(tx, name)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        text = repr(self.fn)
+        return tx.stop(reasons.ID_OF_VALUE, call="repr()") if " at 0x" in text else ConstantVariable(text)
+
+    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
+        kind = type(self.fn)
+        if kind is types.ClassMethodDescriptorType:
+            return tx.bound_c_method(tx.class_of(cls), self.fn)
+        if obj is None or kind is types.BuiltinFunctionType:
+            return self
+        return tx.bound_c_method(obj, self.fn)
+
+
+C_CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+               types.ClassMethodDescriptorType)
+
+
+@builds(types.BuiltinFunctionType)
+def build_builtin(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    """A C function, or a C method bound to some object."""
+    owner = getattr(obj, "__self__", None)
+    if owner is not None and not isinstance(owner, (types.ModuleType, type)) and CALLS.get(obj) is None \
+            and not FOLD.get(obj) and not POLYFILLS.get(obj) and not TORCH_RULES.get(obj) \
+            and not torch_ops.is_graph_op(obj):
+        raw = tx.c_method_of(type(owner), obj.__name__)
+        if raw is not None:
+            tx.guard(TypeIs(source, type(obj)))
+            tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
+            return tx.bound_c_method(tx.build(owner, Attr(source, "__self__")), raw, source)
+    if isinstance(owner, type) and not isinstance(owner, types.ModuleType):
+        tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
+        raw = tx.c_method_of(owner, obj.__name__)
+        if raw is not None:
+            return tx.bound_c_method(tx.build(owner, Attr(source, "__self__")), raw, source)
+    tx.guard(SameObject(source, obj))
+    return CFunctionVariable(obj, source)
+
+
+@builds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+def build_descriptor(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(SameObject(source, obj))
+    return CFunctionVariable(obj, source)
+
+
+@builds(types.MethodWrapperType)
+def build_method_wrapper(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, types.MethodWrapperType))
+    tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
+    raw = tx.c_method_of(type(obj.__self__), obj.__name__)
+    return tx.bound_c_method(tx.build(obj.__self__, Attr(source, "__self__")), raw, source)
+
+
+@wraps(*C_CALLABLES)
+def wrap_c_callable(tx: Any, obj: Any) -> VariableTracker:
+    return CFunctionVariable(obj)
+
+
+class BoundCMethodVariable(VariableTracker):
+    """A C method bound to a value: ``[].append``, ``"".join``, ``x.sum``."""
+
+    __slots__ = ("obj", "raw")
+    kind = "bound C method"
+
+    def __init__(self, obj: VariableTracker, raw: Any, source: Any = None) -> None:
+        self.obj, self.raw, self.source = obj, raw, source
+
+    def py_type(self) -> type:
+        return types.MethodWrapperType if isinstance(self.raw, types.WrapperDescriptorType) \
+            else types.BuiltinFunctionType
+
+    def shown_name(self) -> str:
+        return f"{self.raw.__qualname__}()"
+
+    def children(self) -> list[VariableTracker]:
+        return [self.obj]
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(bind_raw)
+        out.callable_done()
+        out.load_object_unchecked(self.raw)
+        out.load(self.obj)
+        out.call(2)
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        return CFunctionVariable(self.raw).tp_call(tx, [real(tx, self.obj), *args], kwargs)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name == "__self__":
+            return real(tx, self.obj)
+        if name in ("__name__", "__qualname__", "__doc__"):
+            return tx.wrap(getattr(self.raw, name))
+        return super().tp_getattro(tx, name)
+
+    def key(self, tx: Any) -> Any:
+        return ("bound C method", IdKey(self.raw), IdKey(real(tx, self.obj).identity()))
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if not isinstance(other, BoundCMethodVariable) or symbol not in ("==", "!="):
+            return NotImplemented
+        same = self.raw is other.raw and real(tx, self.obj).identity() is real(tx, other.obj).identity()
+        return ConstantVariable(same is (symbol == "=="))
+
+
+def bind_raw(raw: Any, obj: Any) -> Any:
+    """``raw.__get__(obj)``, the way attribute access binds a C method."""
+    return raw.__get__(None, obj) if isinstance(obj, type) and isinstance(raw, types.ClassMethodDescriptorType) \
+        else raw.__get__(obj)
+
+
+class PartialVariable(VariableTracker):
+    """``functools.partial``."""
+
+    __slots__ = ("function", "args", "kwargs")
+    kind = "partial"
+
+    def __init__(self, function: VariableTracker, args: list, kwargs: dict, source: Any = None) -> None:
+        self.function, self.args, self.kwargs, self.source = function, args, kwargs, source
+
+    def py_type(self) -> type:
+        return functools.partial
+
+    def shown_name(self) -> str:
+        return "functools.partial()"
+
+    def children(self) -> list[VariableTracker]:
+        return [self.function, *self.args, *self.kwargs.values()]
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(functools.partial)
+        out.callable_done()
+        for value in self.children():
+            out.load(value)
+        out.call(1 + len(self.args) + len(self.kwargs), tuple(self.kwargs))
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        merged = {**{k: real(tx, v) for k, v in self.kwargs.items()}, **kwargs}
+        return real(tx, self.function).tp_call(tx, [*[real(tx, a) for a in self.args], *args], merged)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name == "func":
+            return real(tx, self.function)
+        if name == "args":
+            return TupleVariable(list(self.args))
+        if name == "keywords":
+            return DictVariable.from_names(tx, self.kwargs)
+        if name == "__class__":
+            return tx.wrap(functools.partial)
+        return super().tp_getattro(tx, name)
+
+    def key(self, tx: Any) -> Any:
+        return IdKey(self)
+
+
+@meaning(functools.partial)
+def call_partial(tx, function, /, *args, **kwargs):
+    if isinstance(function, PartialVariable):
+        return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
+    return PartialVariable(function, list(args), kwargs)
+
+
+@builds(functools.partial)
+def build_partial(tx: Any, obj: functools.partial, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, functools.partial))
+    function = tx.build(obj.func, Attr(source, "func"))
+    args = tx.build(obj.args, Attr(source, "args")).items
+    kwargs = tx.build(obj.keywords, Attr(source, "keywords")).string_items(tx)
+    return PartialVariable(function, list(args), kwargs, source)
+
+
+def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """``list.__len__(x)``: the slot of the builtin part, by the table SLOTS (``object_.SLOTS``)."""
+    return tx.call_slot_wrapper(raw, args, kwargs)
+
+
+__all__ = ["BoundCMethodVariable", "BoundMethodVariable", "CFunctionVariable", "CellVariable", "FunctionVariable",
+           "HashedByIdentity", "PartialVariable", "own_function"]

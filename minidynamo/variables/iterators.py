@@ -1,0 +1,577 @@
+"""Builtin iterators: over sequences, ranges, dicts and sets; zip, map, filter, enumerate, reversed, iter(f, x)."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.guards.kinds import TypeIs
+from minidynamo.model.tables import builds, meaning
+from minidynamo.model.variable import CannotRebuild, VariableTracker, real
+from minidynamo.protocol import compare as cmp
+from minidynamo.protocol import iters, numbers
+from minidynamo.protocol.attrs import attribute_error
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.sequences import TupleVariable, inner
+
+
+class IteratorVariable(HashedByIdentity):
+    """What all builtin iterators share."""
+
+    __slots__ = ()
+    kind = "iterator"
+    cls: type
+
+    def py_type(self) -> type:
+        return self.cls
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        return self
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if not hasattr(self.py_type(), name):
+            attribute_error(tx, self, name)
+        if name == "__class__":
+            return tx.wrap(self.py_type())
+        return tx.bound_c_method(self, getattr(self.py_type(), name))
+
+    def advance(self, tx: Any, **state: Any) -> None:
+        for name, value in state.items():
+            tx.journal.set(self, name, value)
+        tx.modified(self)
+
+    def replay(self, out: Any) -> None:
+        raise CannotRebuild(self, "an iterator of the caller's that was advanced")
+
+
+def advanced(iterator: Any, count: int) -> Any:
+    """`iterator` after `count` items."""
+    for _ in range(count):
+        next(iterator)
+    return iterator
+
+
+def exhausted(iterator: Any) -> Any:
+    """`iterator` run dry."""
+    for _ in iterator:
+        pass
+    return iterator
+
+
+class SequenceIterator(IteratorVariable):
+    """Live iterator by index: list, tuple, str, bytes, or any ``__getitem__``."""
+
+    __slots__ = ("sequence", "index", "made_at")
+    TYPES = {list: type(iter([])), tuple: type(iter(())), str: type(iter("")), bytes: type(iter(b""))}
+
+    def __init__(self, sequence: VariableTracker, index: int | None = 0, source: Any = None) -> None:
+        self.sequence, self.index, self.source = sequence, index, source
+
+    def py_type(self) -> type:
+        owner = getattr(inner(self.sequence), "owner", None) or self.sequence.py_type()
+        return self.TYPES.get(owner, type(iter(_Getitem())))
+
+    def children(self) -> list[VariableTracker]:
+        return [self.sequence]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        index = self.index
+        if index is None:
+            return None
+        part = inner(self.sequence)
+        items = getattr(part, "items", None)
+        if items is not None and not callable(items):
+            value = real(tx, items[index]) if index < len(items) else None
+        elif part.__class__ is ConstantVariable:
+            value = ConstantVariable(part.value[index]) if index < len(part.value) else None
+        else:
+            value = tx.catching(IndexError, lambda: tx.catching_stop(
+                lambda: self.sequence.mp_subscript(tx, ConstantVariable(index))))
+        self.advance(tx, index=None if value is None else index + 1)
+        return value
+
+    def rebuild(self, out: Any) -> None:
+        count = self.index
+        if count != 0:
+            out.begin_call()
+            out.load_object_unchecked(exhausted if count is None else set_position)
+            out.callable_done()
+        out.load(self.sequence)
+        out.op("GET_ITER")
+        if count != 0:
+            if count is not None:
+                out.load_const(count)
+            out.call(1 if count is None else 2)
+
+    def length_hint(self, tx: Any) -> int:
+        part = inner(self.sequence)
+        size = len(part.value) if part.__class__ is ConstantVariable else len(part.items)
+        return 0 if self.index is None else max(size - self.index, 0)
+
+
+class _Getitem:
+    def __getitem__(self, index: int) -> Any:
+        raise IndexError
+
+
+def set_position(iterator: Any, index: int) -> Any:
+    """A sequence iterator that goes on at `index`."""
+    iterator.__setstate__(index)
+    return iterator
+
+
+class RangeIterator(IteratorVariable):
+    """Iterator over a range of literal ints."""
+
+    __slots__ = ("value", "index")
+    cls = type(iter(range(0)))
+
+    def __init__(self, value: range, index: int = 0, source: Any = None) -> None:
+        self.value, self.index, self.source = value, index, source
+
+    def py_type(self) -> type:
+        return type(iter(self.value))
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        index = self.index
+        try:
+            value = self.value[index]
+        except IndexError:
+            return None
+        self.advance(tx, index=index + 1)
+        return ConstantVariable(value)
+
+    def rest(self) -> range:
+        return self.value[self.index:]
+
+    def rebuild(self, out: Any) -> None:
+        rest = self.rest()
+        out.begin_call()
+        out.load_object_unchecked(range)
+        out.callable_done()
+        for part in (rest.start, rest.stop, rest.step):
+            out.load_const(part)
+        out.call(3)
+        out.op("GET_ITER")
+
+
+class DictIterator(IteratorVariable):
+    """Iterator over a dict or a view; notices a change of size (dictiter_iternextkey)."""
+
+    __slots__ = ("mapping", "what", "keys", "index", "version")
+    TYPES = {"keys": type(iter({})), "values": type(iter({}.values())), "items": type(iter({}.items()))}
+
+    def __init__(self, mapping: Any, what: str, source: Any = None) -> None:
+        self.mapping, self.what, self.source = mapping, what, source
+        self.keys: list[Any] = list(mapping.entries)
+        self.index: int | None = 0
+        self.version = mapping.version
+
+    def py_type(self) -> type:
+        return self.TYPES[self.what]
+
+    def children(self) -> list[VariableTracker]:
+        return [self.mapping]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.index is None:
+            return None
+        if len(self.mapping.entries) != len(self.keys):
+            self.advance(tx, keys=[], index=0)
+            tx.raise_(RuntimeError, "dictionary changed size during iteration")
+        if self.mapping.version != self.version:
+            tx.stop(reasons.MUTATED_WHILE_ITERATED, text="the dict")
+        if self.index >= len(self.keys):
+            self.advance(tx, index=None)
+            return None
+        key, value = self.mapping.entries[self.keys[self.index]]
+        self.advance(tx, index=self.index + 1)
+        if self.what == "items":
+            return TupleVariable([key, value])
+        return key if self.what == "keys" else real(tx, value)
+
+    def rebuild(self, out: Any) -> None:
+        if self.index is not None and self.mapping.version != self.version:
+            raise CannotRebuild(self, "an iterator over a dict that has changed")
+        count = self.index
+        if count != 0:
+            out.begin_call()
+            out.load_object_unchecked(exhausted if count is None else advanced)
+            out.callable_done()
+        out.begin_call()
+        out.load_object_unchecked(getattr(dict, self.what))
+        out.callable_done()
+        out.load(self.mapping)
+        out.call(1)
+        out.op("GET_ITER")
+        if count != 0:
+            if count is not None:
+                out.load_const(count)
+            out.call(1 if count is None else 2)
+
+
+class SetIterator(IteratorVariable):
+    """Iterator over a set, in the order of a real set of the same literals."""
+
+    __slots__ = ("owner", "items", "index", "version")
+    cls = type(iter(set()))
+
+    def __init__(self, owner: Any, items: list[VariableTracker], source: Any = None) -> None:
+        self.owner, self.items, self.source = owner, items, source
+        self.index, self.version = 0, owner.version
+
+    def children(self) -> list[VariableTracker]:
+        return [self.owner]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.version != self.owner.version:
+            tx.raise_(RuntimeError, "Set changed size during iteration")
+        if self.index >= len(self.items):
+            return None
+        self.advance(tx, index=self.index + 1)
+        return real(tx, self.items[self.index - 1])
+
+    def rebuild(self, out: Any) -> None:
+        if self.version != self.owner.version or self.index:
+            raise CannotRebuild(self, "a set iterator on its way")
+        out.load(self.owner)
+        out.op("GET_ITER")
+
+
+class ZipIterator(IteratorVariable):
+    """``zip`` (zip_next): a short argument after the first ends it, or raises when strict."""
+
+    __slots__ = ("iterators", "strict")
+    cls = zip
+
+    def __init__(self, iterators: list[VariableTracker], strict: bool, source: Any = None) -> None:
+        self.iterators, self.strict, self.source = iterators, strict, source
+
+    def children(self) -> list[VariableTracker]:
+        return self.iterators
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if not self.iterators:
+            return None
+        items = []
+        for at, iterator in enumerate(self.iterators):
+            item = real(tx, iterator).tp_iternext(tx)
+            if item is None:
+                if self.strict:
+                    self.check_strict(tx, at)
+                return None
+            items.append(item)
+        return TupleVariable(items)
+
+    def check_strict(self, tx: Any, at: int) -> None:
+        if at:
+            plural = "s 1-" if at > 1 else " "
+            tx.raise_(ValueError, f"zip() argument {at + 1} is shorter than argument{plural}{at}")
+        for later in range(1, len(self.iterators)):
+            if real(tx, self.iterators[later]).tp_iternext(tx) is not None:
+                plural = "s 1-" if later > 1 else " "
+                tx.raise_(ValueError, f"zip() argument {later + 1} is longer than argument{plural}{later}")
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(zip)
+        out.callable_done()
+        for iterator in self.iterators:
+            out.load(iterator)
+        if self.strict:
+            out.load_const(True)
+        out.call(len(self.iterators) + self.strict, ("strict",) if self.strict else ())
+
+
+class MapIterator(IteratorVariable):
+    """``map``."""
+
+    __slots__ = ("function", "iterators")
+    cls = map
+
+    def __init__(self, function: VariableTracker, iterators: list[VariableTracker], source: Any = None) -> None:
+        self.function, self.iterators, self.source = function, iterators, source
+
+    def children(self) -> list[VariableTracker]:
+        return [self.function, *self.iterators]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        items = []
+        for iterator in self.iterators:
+            item = real(tx, iterator).tp_iternext(tx)
+            if item is None:
+                return None
+            items.append(item)
+        return tx.call(real(tx, self.function), items)
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(map)
+        out.callable_done()
+        for value in self.children():
+            out.load(value)
+        out.call(1 + len(self.iterators))
+
+
+class FilterIterator(IteratorVariable):
+    """``filter``."""
+
+    __slots__ = ("function", "iterator")
+    cls = filter
+
+    def __init__(self, function: VariableTracker, iterator: VariableTracker, source: Any = None) -> None:
+        self.function, self.iterator, self.source = function, iterator, source
+
+    def children(self) -> list[VariableTracker]:
+        return [self.function, self.iterator]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        function = real(tx, self.function)
+        plain = isinstance(function, ConstantVariable) and function.value is None
+        while (item := real(tx, self.iterator).tp_iternext(tx)) is not None:
+            item = real(tx, item)
+            if cmp.truth(tx, item if plain else tx.call(function, [item])):
+                return item
+        return None
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(filter)
+        out.callable_done()
+        out.load(self.function)
+        out.load(self.iterator)
+        out.call(2)
+
+
+class EnumerateIterator(IteratorVariable):
+    """``enumerate``."""
+
+    __slots__ = ("iterator", "count")
+    cls = enumerate
+
+    def __init__(self, iterator: VariableTracker, count: VariableTracker, source: Any = None) -> None:
+        self.iterator, self.count, self.source = iterator, count, source
+
+    def children(self) -> list[VariableTracker]:
+        return [self.iterator, self.count]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        item = real(tx, self.iterator).tp_iternext(tx)
+        if item is None:
+            return None
+        count = real(tx, self.count)
+        self.advance(tx, count=numbers.binary(tx, "+", count, ConstantVariable(1)))
+        return TupleVariable([count, item])
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(enumerate)
+        out.callable_done()
+        out.load(self.iterator)
+        out.load(self.count)
+        out.call(2)
+
+
+class ReversedIterator(IteratorVariable):
+    """``reversed`` of a sequence (reversed_next, listreviter_next)."""
+
+    __slots__ = ("sequence", "index")
+
+    def __init__(self, sequence: VariableTracker, index: int, source: Any = None) -> None:
+        self.sequence, self.index, self.source = sequence, index, source
+
+    def py_type(self) -> type:
+        return type(reversed([])) if getattr(inner(self.sequence), "owner", None) is list else reversed
+
+    def children(self) -> list[VariableTracker]:
+        return [self.sequence]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.index < 0:
+            return None
+        value = tx.catching(IndexError, lambda: self.sequence.mp_subscript(tx, ConstantVariable(self.index)))
+        self.advance(tx, index=-1 if value is None else self.index - 1)
+        return value
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(reversed_at)
+        out.callable_done()
+        out.load(self.sequence)
+        out.load_const(self.index)
+        out.call(2)
+
+
+def reversed_at(sequence: Any, index: int) -> Any:
+    """``reversed(sequence)`` that gives item `index` next."""
+    iterator = reversed(sequence)
+    if index < 0:
+        return exhausted(iterator)
+    iterator.__setstate__(index)
+    return iterator
+
+
+class CallIterator(IteratorVariable):
+    """``iter(callable, sentinel)``."""
+
+    __slots__ = ("function", "sentinel")
+    cls = type(iter(int, 1))
+
+    def __init__(self, function: VariableTracker | None, sentinel: VariableTracker, source: Any = None) -> None:
+        self.function, self.sentinel, self.source = function, sentinel, source
+
+    def children(self) -> list[VariableTracker]:
+        return [v for v in (self.function, self.sentinel) if v is not None]
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.function is None:
+            return None
+        value = tx.catching_stop(lambda: tx.call(real(tx, self.function), []))
+        if value is None or cmp.same_or_equal(tx, real(tx, self.sentinel), value):
+            self.advance(tx, function=None)
+            return None
+        return value
+
+    def rebuild(self, out: Any) -> None:
+        if self.function is None:
+            raise CannotRebuild(self, "an exhausted callable iterator")
+        out.begin_call()
+        out.load_object_unchecked(iter)
+        out.callable_done()
+        out.load(self.function)
+        out.load(self.sentinel)
+        out.call(2)
+
+
+# ---------------------------------------------------------------- builtins
+@meaning(iter)
+def call_iter(tx, obj, sentinel=None, /):
+    if sentinel is not None:
+        return CallIterator(obj, sentinel)
+    return obj.tp_iter(tx)
+
+
+@meaning(next)
+def call_next(tx, iterator, default=None, /):
+    value = iterator.tp_iternext(tx)
+    if value is not None:
+        return real(tx, value)
+    if default is None:
+        tx.raise_stop_iteration(iterator)
+    return default
+
+
+@meaning(zip)
+def call_zip(tx, *iterables, strict=None):
+    return ZipIterator([i.tp_iter(tx) for i in iterables], strict is not None and cmp.truth(tx, strict))
+
+
+@meaning(map)
+def call_map(tx, function, /, *iterables):
+    if not iterables:
+        tx.raise_(TypeError, "map() must have at least two arguments.")
+    return MapIterator(function, [i.tp_iter(tx) for i in iterables])
+
+
+@meaning(filter)
+def call_filter(tx, function, iterable, /):
+    return FilterIterator(function, iterable.tp_iter(tx))
+
+
+@meaning(enumerate)
+def call_enumerate(tx, iterable, start=None):
+    return EnumerateIterator(iterable.tp_iter(tx), numbers.unary(tx, "index", start) if start else ConstantVariable(0))
+
+
+@meaning(reversed)
+def call_reversed(tx, sequence, /):
+    method = tx.special_method(sequence, "__reversed__")
+    if method is not None:
+        return tx.call(method, [])
+    part = inner(sequence)
+    if hasattr(part, "value") and isinstance(part.value, range):
+        return RangeIterator(part.value[::-1])
+    if hasattr(part, "reversed_iterator"):
+        return part.reversed_iterator(tx)
+    if not (hasattr(sequence.py_type(), "__len__") and hasattr(sequence.py_type(), "__getitem__")) \
+            or isinstance(part.py_type(), type) and issubclass(part.py_type(), (set, frozenset)):
+        tx.raise_(TypeError, f"'{sequence.py_type().__name__}' object is not reversible")
+    if issubclass(part.py_type(), dict):
+        tx.stop(reasons.UNSUPPORTED_CALL, call="reversed()", kind="of a dict")
+    return ReversedIterator(sequence, cmp.length(tx, sequence).as_constant() - 1)
+
+
+@meaning(any)
+def call_any(tx, iterable, /):
+    return ConstantVariable(any(cmp.truth(tx, i) for i in iters.iterate(tx, iterable)))
+
+
+@meaning(all)
+def call_all(tx, iterable, /):
+    return ConstantVariable(all(cmp.truth(tx, i) for i in iters.iterate(tx, iterable)))
+
+
+@meaning(sum)
+def call_sum(tx, iterable, /, start=None):
+    total = start or ConstantVariable(0)
+    if total.py_type() in (str, bytes, bytearray):
+        tx.raise_(TypeError, {str: "sum() can't sum strings [use ''.join(seq) instead]",
+                              bytes: "sum() can't sum bytes [use b''.join(seq) instead]",
+                              bytearray: "sum() can't sum bytearray [use b''.join(seq) instead]"}[total.py_type()])
+    for item in iters.iterate(tx, iterable):
+        total = numbers.binary(tx, "+", total, item)
+    return total
+
+
+def extreme(name: str, symbol: str) -> Any:
+    """``min`` and ``max`` (min_max in bltinmodule.c)."""
+    def call(tx, *args, key=None, default=None):
+        if not args:
+            tx.raise_(TypeError, f"{name} expected at least 1 argument, got 0")
+        if len(args) > 1 and default is not None:
+            tx.raise_(TypeError, f"Cannot specify a default for {name}() with multiple positional arguments")
+        keyed = key is not None and not (isinstance(key, ConstantVariable) and key.value is None)
+        best = best_key = None
+        for item in (iters.iterate(tx, args[0]) if len(args) == 1 else args):
+            item_key = tx.call(key, [item]) if keyed else item
+            if best is None or cmp.truth(tx, cmp.compare(tx, symbol, item_key, best_key)):
+                best, best_key = item, item_key
+        if best is None and default is None:
+            word = "iterable argument is empty" if tx.python_version >= (3, 12) else "arg is an empty sequence"
+            tx.raise_(ValueError, f"{name}() {word}")
+        return default if best is None else best
+    return call
+
+
+meaning(max)(extreme("max", ">"))
+meaning(min)(extreme("min", "<"))
+
+
+# ---------------------------------------------------------------- iterators of the caller's
+class InputIterator(IteratorVariable):
+    """A C iterator that came from outside: carried; using it breaks unless its family has a kind."""
+
+    __slots__ = ("obj",)
+    kind = "iterator of the caller's"
+
+    def __init__(self, obj: Any, source: Any) -> None:
+        self.obj, self.source = obj, source
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def identity(self) -> object:
+        return self.obj
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        tx.unsupported(self, "next()")
+
+
+@builds(type(iter([])), type(iter(())), type(iter("")), type(iter(range(0))), type(iter({})), type(iter({}.items())),
+        type(iter({}.values())), type(iter(set())), type(reversed([])), reversed, zip, map, filter, enumerate,
+        type(iter(int, 1)), type(iter(range(10**30))))
+def build_iterator(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, type(obj)))
+    return InputIterator(obj, source)
+
+

@@ -1,0 +1,413 @@
+"""Dicts and their views."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo.guards.kinds import DictKeys, Length, TypeIs
+from minidynamo.model.tables import PROXIES, Methods, builds, meaning, wraps
+from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import compare as cmp
+from minidynamo.protocol import iters
+from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.sources import DictItem, DictKey, DictValue
+from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
+from minidynamo.variables.sequences import TupleVariable, inner
+
+Entry = tuple[VariableTracker, VariableTracker]
+DELETED = object()
+
+
+class DictVariable(VariableTracker):
+    """An exact dict.  ``entries`` maps hashable stand-ins of the keys to (key, value)."""
+
+    __slots__ = ("entries", "original", "version")
+    kind = "dict"
+    owner: type = dict
+
+    def __init__(self, entries: dict[Any, Entry], source: Any = None) -> None:
+        self.entries, self.source = entries, source
+        self.original = dict(entries) if source is not None else None
+        self.version = 0                      # grows with each change of the key set, for iterators
+
+    @classmethod
+    def of_pairs(cls, tx: Any, pairs: list[Entry]) -> DictVariable:
+        entries: dict[Any, Entry] = {}
+        for key, value in pairs:
+            stand_in = key.key(tx)
+            old = entries.get(stand_in)
+            entries[stand_in] = (old[0] if old else key, value)
+        return cls(entries)
+
+    @classmethod
+    def from_names(cls, tx: Any, items: dict[str, VariableTracker]) -> DictVariable:
+        return cls({name: (ConstantVariable(name), value) for name, value in items.items()})
+
+    def py_type(self) -> type:
+        return self.owner
+
+    def children(self) -> list[VariableTracker]:
+        return [v for entry in self.entries.values() for v in entry]
+
+    def string_items(self, tx: Any) -> dict[str, VariableTracker]:
+        """As keyword arguments; keys that are not strings raise."""
+        result = {}
+        for key, value in self.entries.values():
+            if key.py_type() is not str:
+                tx.raise_(TypeError, "keywords must be strings")
+            result[key.as_constant()] = real(tx, value)
+        return result
+
+    # ---- making it again
+    def rebuild(self, out: Any) -> None:
+        for key, value in self.entries.values():
+            out.load(key)
+            out.load(value)
+        out.op("BUILD_MAP", len(self.entries))
+
+    def create(self, out: Any) -> None:
+        out.op("BUILD_MAP", 0)
+
+    def fill(self, out: Any) -> None:
+        for key, value in self.entries.values():
+            self.write(out, "__setitem__", key, value)
+
+    def replay(self, out: Any) -> None:
+        """Make the user's dict equal to ours; cleared first where keys went away or changed order (R6)."""
+        kept = [k for k in self.original if k in self.entries]
+        if len(kept) != len(self.original) or kept != list(self.entries)[:len(kept)] \
+                or any(self.original[k][0] is not self.entries[k][0] for k in kept):
+            self.write(out, "clear")
+            self.fill(out)
+            return
+        for stand_in, (key, value) in self.entries.items():
+            if stand_in not in self.original or self.original[stand_in][1] is not value:
+                self.write(out, "__setitem__", key, value)
+
+    def write(self, out: Any, method: str, *values: VariableTracker) -> None:
+        out.begin_call()
+        out.load_object_unchecked(getattr(self.owner, method))
+        out.callable_done()
+        out.load(self)
+        for value in values:
+            out.load(value)
+        out.call(1 + len(values))
+        out.op("POP")
+
+    # ---- reading
+    def find(self, tx: Any, key: VariableTracker) -> VariableTracker | None:
+        entry = self.entries.get(key.key(tx))
+        return None if entry is None else real(tx, entry[1])
+
+    def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        value = self.find(tx, key)
+        if value is None:
+            tx.raise_(KeyError, key)
+        return value
+
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        return ConstantVariable(item.key(tx) in self.entries)
+
+    def sq_length(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(len(self.entries))
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return ConstantVariable(bool(self.entries))
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        return tx.dict_iterator(self, "keys")
+
+    def key_list(self) -> list[VariableTracker]:
+        return [k for k, _ in self.entries.values()]
+
+    def fast_items(self, tx: Any) -> list[VariableTracker] | None:
+        return self.key_list()
+
+    # ---- mutation
+    def set_item(self, tx: Any, key: VariableTracker, value: VariableTracker) -> None:
+        stand_in = key.key(tx)
+        old = self.entries.get(stand_in)
+        if old is None:
+            tx.journal.set(self, "version", self.version + 1)
+            tx.journal.put(self.entries, stand_in, (key, value))
+        else:
+            tx.journal.put(self.entries, stand_in, (old[0], value))
+        tx.modified(self)
+
+    def delete_item(self, tx: Any, key: VariableTracker) -> VariableTracker | None:
+        """Remove and return the value; None if it is not there."""
+        stand_in = key.key(tx)
+        entry = self.entries.get(stand_in)
+        if entry is None:
+            return None
+        entries = dict(self.entries)
+        del entries[stand_in]
+        self.replace(tx, entries)
+        return real(tx, entry[1])
+
+    def replace(self, tx: Any, entries: dict[Any, Entry]) -> None:
+        tx.journal.set(self, "version", self.version + 1)
+        tx.journal.set(self, "entries", entries)
+        tx.modified(self)
+
+    def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
+        if value is not None:
+            self.set_item(tx, key, value)
+        elif self.delete_item(tx, key) is None:
+            tx.raise_(KeyError, key)
+
+    def update(self, tx: Any, other: VariableTracker) -> None:
+        """dict_update_arg: a mapping by ``keys()``, or pairs."""
+        for key, value in pairs_of(tx, other):
+            self.set_item(tx, key, value)
+
+    def merge(self, tx: Any, other: VariableTracker, name: str) -> None:
+        """DICT_MERGE: keyword arguments must not repeat."""
+        for key, value in pairs_of(tx, other):
+            if key.py_type() is not str:
+                tx.raise_(TypeError, f"{name.removesuffix('()')}() keywords must be strings")
+            if key.key(tx) in self.entries:
+                tx.raise_(TypeError, f"{name} got multiple values for keyword argument '{key.as_constant()}'")
+            self.set_item(tx, key, value)
+
+    # ---- operators
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if symbol != "|" or not isinstance(inner(other), DictVariable):
+            return NotImplemented
+        left, right = (inner(other), self) if reflected else (self, inner(other))
+        result = DictVariable(dict(left.entries))
+        result.update(tx, right)
+        return result
+
+    def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if symbol != "|=":
+            return NotImplemented
+        self.update(tx, other)
+        return self
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        other = inner(other)
+        if not isinstance(other, DictVariable) or symbol not in ("==", "!="):
+            return NotImplemented
+        return ConstantVariable(self.same_entries(tx, other) is (symbol == "=="))
+
+    def same_entries(self, tx: Any, other: DictVariable) -> bool:
+        if len(self.entries) != len(other.entries):
+            return False
+        for stand_in, (_, value) in list(self.entries.items()):
+            theirs = other.entries.get(stand_in)
+            if theirs is None or not cmp.same_or_equal(tx, real(tx, value), real(tx, theirs[1])):
+                return False
+        return True
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+
+    def key(self, tx: Any) -> Any:
+        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return tx.repr_of_container(self)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        value = generic_getattr(tx, self, name)
+        if value is None:
+            attribute_error(tx, self, name)
+        return value
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        return None
+
+    def has_instance_dict(self) -> bool:
+        return False
+
+
+def pairs_of(tx: Any, other: VariableTracker) -> list[Entry]:
+    """The (key, value) pairs of a mapping or of an iterable of pairs."""
+    plain = inner(other)
+    if isinstance(plain, DictVariable) and not tx.overrides(other, "keys", "__getitem__", "__iter__"):
+        return [(k, real(tx, v)) for k, v in plain.entries.values()]
+    keys = tx.catching(AttributeError, lambda: other.tp_getattro(tx, "keys"))
+    if keys is not None:
+        return [(k, other.mp_subscript(tx, k)) for k in iters.iterate(tx, tx.call(keys, []))]
+    pairs = []
+    for at, item in enumerate(iters.iterate(tx, other)):
+        if not iters.has_iter(item):
+            tx.raise_(TypeError, f"cannot convert dictionary update sequence element #{at} to a sequence")
+        parts = iters.collect(tx, item)
+        if len(parts) != 2:
+            tx.raise_(ValueError, f"dictionary update sequence element #{at} has length {len(parts)}; 2 is required")
+        pairs.append((real(tx, parts[0]), real(tx, parts[1])))
+    return pairs
+
+
+class DictMethods(Methods, of=dict):
+    """dict's methods."""
+
+    def get(tx, self, key, default=None, /):
+        value = inner(self).find(tx, key)
+        return (default or tx.wrap(None)) if value is None else value
+
+    def setdefault(tx, self, key, default=None, /):
+        value = inner(self).find(tx, key)
+        if value is None:
+            value = default or tx.wrap(None)
+            inner(self).set_item(tx, key, value)
+        return value
+
+    def pop(tx, self, key, default=None, /):
+        value = inner(self).delete_item(tx, key)
+        if value is None and default is None:
+            tx.raise_(KeyError, key)
+        return default if value is None else value
+
+    def popitem(tx, self, /):
+        me = inner(self)
+        if not me.entries:
+            tx.raise_(KeyError, "popitem(): dictionary is empty")
+        entries = dict(me.entries)
+        _, (key, value) = entries.popitem()
+        me.replace(tx, entries)
+        return TupleVariable([key, value])
+
+    def keys(tx, self, /):
+        return DictViewVariable(self, "keys")
+
+    def values(tx, self, /):
+        return DictViewVariable(self, "values")
+
+    def items(tx, self, /):
+        return DictViewVariable(self, "items")
+
+    def clear(tx, self, /):
+        inner(self).replace(tx, {})
+        return tx.wrap(None)
+
+    def copy(tx, self, /):
+        return DictVariable(dict(inner(self).entries))
+
+    def update(tx, self, other=None, /, **kwargs):
+        if other is not None:
+            inner(self).update(tx, other)
+        for name, value in kwargs.items():
+            inner(self).set_item(tx, tx.wrap(name), value)
+        return tx.wrap(None)
+
+    def fromkeys(tx, cls, iterable, value=None, /):
+        if cls.as_object() is not dict:
+            return None
+        return DictVariable.of_pairs(tx, [(real(tx, k), value or tx.wrap(None)) for k in iters.collect(tx, iterable)])
+
+
+class DictViewVariable(VariableTracker):
+    """``keys()``, ``values()`` or ``items()``: live."""
+
+    __slots__ = ("mapping", "what")
+    kind = "dict view"
+    TYPES = {"keys": type({}.keys()), "values": type({}.values()), "items": type({}.items())}
+
+    def __init__(self, mapping: VariableTracker, what: str, source: Any = None) -> None:
+        self.mapping, self.what, self.source = mapping, what, source
+
+    def py_type(self) -> type:
+        return self.TYPES[self.what]
+
+    def children(self) -> list[VariableTracker]:
+        return [self.mapping]
+
+    def rebuild(self, out: Any) -> None:
+        out.begin_call()
+        out.load_object_unchecked(getattr(inner(self.mapping).owner, self.what))
+        out.callable_done()
+        out.load(self.mapping)
+        out.call(1)
+
+    def fast_items(self, tx: Any) -> list[VariableTracker] | None:
+        entries = list(inner(self.mapping).entries.values())
+        if self.what == "items":
+            return [TupleVariable([k, v]) for k, v in entries]
+        return [k if self.what == "keys" else v for k, v in entries]
+
+    def sq_length(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(len(inner(self.mapping).entries))
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return ConstantVariable(bool(inner(self.mapping).entries))
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        return tx.dict_iterator(inner(self.mapping), self.what)
+
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        me = inner(self.mapping)
+        if self.what == "keys":
+            return ConstantVariable(item.key(tx) in me.entries)
+        if self.what == "values":
+            return None
+        if not isinstance(item, TupleVariable) or len(item.items) != 2:
+            return ConstantVariable(False)
+        found = me.find(tx, real(tx, item.items[0]))
+        return ConstantVariable(found is not None and cmp.same_or_equal(tx, found, real(tx, item.items[1])))
+
+    def as_set(self, tx: Any) -> VariableTracker:
+        return tx.make_set([real(tx, i) for i in self.fast_items(tx)])
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if self.what == "values" or symbol not in "-&|^":
+            return NotImplemented
+        mine, theirs = self.as_set(tx), tx.make_set([real(tx, i) for i in iters.collect(tx, other)])
+        return theirs.nb_binary(tx, symbol, mine, False) if reflected else mine.nb_binary(tx, symbol, theirs, False)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if self.what == "values" or not (isinstance(other, DictViewVariable) or tx.is_set(other)):
+            return NotImplemented
+        theirs = other.as_set(tx) if isinstance(other, DictViewVariable) else other
+        return self.as_set(tx).tp_richcompare(tx, symbol, theirs)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if not hasattr(self.py_type(), name):
+            attribute_error(tx, self, name)
+        if name == "__class__":
+            return tx.wrap(self.py_type())
+        return tx.bound_c_method(self, getattr(self.py_type(), name))
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        listed = tx.text_of(tx.list_of(self.fast_items(tx)))
+        return ConstantVariable(f"{self.py_type().__name__}({listed})")
+
+
+@builds(dict)
+def build_dict(tx: Any, obj: dict, source: Any) -> VariableTracker:
+    return DictVariable(dict_entries(tx, obj, source, dict), source)
+
+
+def dict_entries(tx: Any, obj: dict, source: Any, exact: type) -> dict[Any, Entry]:
+    """Guarded entries: literal keys by value and order, other keys by position."""
+    tx.guard(TypeIs(source, exact))
+    entries: dict[Any, Entry] = {}
+    if all(type(k) in LITERAL_TYPES for k in dict.keys(obj)):
+        tx.guard(DictKeys(source, tuple(dict.keys(obj))))
+        for key, value in dict.items(obj):
+            entries[key] = (ConstantVariable(key), tx.lazy(value, DictItem(source, key)))
+        return entries
+    tx.guard(Length(source, len(obj), dict))
+    for at, (key, value) in enumerate(list(dict.items(obj))):
+        built = tx.build(key, DictKey(source, at))
+        entries[built.key(tx)] = (built, tx.lazy(value, DictValue(source, at)))
+    return entries
+
+
+@wraps(dict)
+def wrap_dict(tx: Any, obj: dict) -> VariableTracker:
+    return DictVariable.of_pairs(tx, [(tx.wrap(k), tx.wrap(v)) for k, v in obj.items()])
+
+
+@meaning(dict)
+def call_dict(tx, other=None, /, **kwargs):
+    result = DictVariable({})
+    if other is not None:
+        result.update(tx, other)
+    for name, value in kwargs.items():
+        result.set_item(tx, tx.wrap(name), value)
+    return result
+
+
+PROXIES[DictVariable] = lambda tx, v: {k.as_constant(): tx.proxy(i) for k, i in v.entries.values()}

@@ -1,0 +1,445 @@
+"""User objects: the object part (dict, slots) and, for subclasses of builtins, the builtin part."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.guards.kinds import InInstanceDict, TypeIs
+from minidynamo.model.tables import builds_when
+from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker
+from minidynamo.protocol import attrs, compare, numbers
+from minidynamo.protocol.attrs import attribute_error, generic_getattr, generic_setattr, special_is_python, type_lookup
+from minidynamo.sources import InstanceAttr, PlainInstanceAttr
+from minidynamo.sources.source import instance_dict
+from minidynamo.variables.constants import ConstantVariable
+
+
+class ObjectVariable(VariableTracker):
+    """An instance of a class written in Python.
+
+    ``fields`` holds what the trace wrote (None: deleted); what it did not write is read from the
+    user's object ``obj``.  ``inner`` is the builtin part of a subclass of list, dict, int …
+    """
+
+    __slots__ = ("cls", "obj", "fields", "inner", "made_at")
+    kind = "object"
+
+    def __init__(self, cls: type, obj: Any = None, source: Any = None, inner: VariableTracker | None = None) -> None:
+        self.cls, self.obj, self.source, self.inner = cls, obj, source, inner
+        self.fields: dict[str, VariableTracker | None] = {}
+        self.made_at: int | None = None
+
+    def py_type(self) -> type:
+        return self.cls
+
+    def as_object(self) -> Any:
+        if self.obj is None or self.fields:
+            raise NotConstant(self)
+        return self.obj
+
+    def identity(self) -> object:
+        return self if self.obj is None else self.obj
+
+    # ---- attributes
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        """slot_tp_getattr_hook: ``__getattribute__``, then ``__getattr__`` on AttributeError."""
+        if special_is_python(tx, self.cls, "__getattribute__"):
+            getter = attrs.lookup_special(tx, self, "__getattribute__")
+            value = tx.catching_attribute_error(lambda: tx.call(getter, [tx.wrap(name)]), self.cls)
+        else:
+            fixed = OBJECT_ATTRIBUTES.get(name)
+            if fixed is not None:
+                return fixed(tx, self)
+            value = tx.catching_attribute_error(lambda: generic_getattr(tx, self, name), self.cls)
+        if value is None:
+            hook = type_lookup(tx, self.cls, "__getattr__")
+            if hook is None:
+                attribute_error(tx, self, name)
+            value = tx.call(attrs.describe(tx, hook, self, self.cls), [tx.wrap(name)])
+        return value
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        if name in self.fields:
+            return self.fields[name]
+        if self.obj is None or not self.has_instance_dict():
+            return None
+        own = instance_dict(self.obj)
+        if name in own:
+            return tx.build(own[name], self.attr_source(name))
+        tx.guard(InInstanceDict(self.source, name, False))
+        return None
+
+    def attr_source(self, name: str) -> Any:
+        """Plain attribute access where the class leaves it plain, else by ``__dict__``."""
+        for klass in self.cls.__mro__[:-1]:
+            if "__getattribute__" in vars(klass):
+                return InstanceAttr(self.source, name)
+        kind = InstanceAttr if hasattr(type(attrs_static(self.cls, name)), "__set__") else PlainInstanceAttr
+        return kind(self.source, name)
+
+    def instance_set(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if value is None and self.obj is None:
+            fields = dict(self.fields)
+            fields.pop(name, None)
+            tx.journal.set(self, "fields", fields)
+        else:
+            if self.fields.get(name, self) is None:
+                tx.unsupported(self, f".{name} = ... after its deletion")
+            tx.journal.put(self.fields, name, value)
+        tx.modified(self)
+
+    def has_instance_dict(self) -> bool:
+        return self.cls.__dictoffset__ != 0
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        special = "__setattr__" if value is not None else "__delattr__"
+        if special_is_python(tx, self.cls, special):
+            method = attrs.lookup_special(tx, self, special)
+            tx.call(method, [tx.wrap(name)] if value is None else [tx.wrap(name), value])
+            return
+        generic_setattr(tx, self, name, value)
+
+    # ---- making it again
+    def children(self) -> list[VariableTracker]:
+        return [*[v for v in self.fields.values() if v is not None], *(self.inner.children() if self.inner else [])]
+
+    def rebuild(self, out: Any) -> None:
+        self.create(out)
+        if self.fields or self.inner is not None:
+            out.keep(self)
+            self.fill(out)
+
+    def create(self, out: Any) -> None:
+        if self.obj is not None and self.source is None:
+            raise CannotRebuild(self, "an object that has no path from the arguments")
+        base = builtin_base(self.cls)
+        out.begin_call()
+        out.load_object_unchecked(base.__new__)
+        out.callable_done()
+        out.load(out.tx.class_of(self.cls))
+        count = 1
+        if self.inner is not None and base in IMMUTABLE_BASES:
+            out.load_inner(self.inner)
+            count = 2
+        out.call(count)
+
+    def fill(self, out: Any) -> None:
+        if self.inner is not None and hasattr(self.inner, "write_into"):
+            self.inner.write_into(out, self)
+        elif self.inner is not None and builtin_base(self.cls) not in IMMUTABLE_BASES:
+            fill_builtin_part(out, self)
+        for name, value in self.fields.items():
+            if value is not None:
+                out.set_attribute(self, name, value)
+
+    def replay(self, out: Any) -> None:
+        if self.inner is not None and id(self.inner) in out.tx.inner_changed:
+            replay_builtin_part(out, self)
+        for name, value in self.fields.items():
+            out.set_attribute(self, name, value)
+
+    # ---- slots: user code where the class has it, else the builtin part, else object's
+    def special(self, tx: Any, name: str) -> VariableTracker | None:
+        """The bound dunder when it is user code; None when it is a C slot or absent."""
+        return attrs.lookup_special(tx, self, name) if special_is_python(tx, self.cls, name) else None
+
+    def sets_none(self, name: str) -> bool:
+        return getattr(self.cls, name, self) is None
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        method = self.special(tx, "__call__")
+        return super().tp_call(tx, args, kwargs) if method is None else tx.call(method, args, kwargs)
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        if self.sets_none("__iter__"):
+            tx.raise_(TypeError, f"'{self.cls.__name__}' object is not iterable")
+        method = self.special(tx, "__iter__")
+        if method is not None:
+            result = tx.call(method, [])
+            if not hasattr(result.py_type(), "__next__"):
+                tx.raise_(TypeError, f"iter() returned non-iterator of type '{result.py_type().__name__}'")
+            return result
+        if self.inner is not None:
+            return self.inner.tp_iter(tx)
+        if self.special(tx, "__getitem__") is not None:
+            return tx.sequence_iterator(self)
+        return super().tp_iter(tx)
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        method = self.special(tx, "__next__")
+        if method is None:
+            return super().tp_iternext(tx)
+        return tx.until_stop_iteration(lambda: tx.call(method, []))
+
+    def sq_length(self, tx: Any) -> VariableTracker:
+        method = self.special(tx, "__len__")
+        if method is not None:
+            return tx.checked_length(tx.call(method, []))
+        return self.inner.sq_length(tx) if self.inner is not None else super().sq_length(tx)
+
+    def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        method = self.special(tx, "__getitem__")
+        if method is not None:
+            return tx.call(method, [key])
+        if self.inner is None:
+            return super().mp_subscript(tx, key)
+        missing = self.special(tx, "__missing__") if issubclass(self.cls, dict) else None
+        if missing is not None:
+            value = self.inner.find(tx, key)
+            return tx.call(missing, [key]) if value is None else value
+        return self.inner.mp_subscript(tx, key)
+
+    def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
+        method = self.special(tx, "__setitem__" if value is not None else "__delitem__")
+        if method is not None:
+            tx.call(method, [key] if value is None else [key, value])
+        elif self.inner is not None:
+            self.inner.mp_ass_subscript(tx, key, value)
+        else:
+            super().mp_ass_subscript(tx, key, value)
+
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        if self.sets_none("__contains__"):
+            tx.raise_(TypeError, f"'{self.cls.__name__}' object is not a container")
+        method = self.special(tx, "__contains__")
+        if method is not None:
+            return ConstantVariable(compare.truth(tx, tx.call(method, [item])))
+        return self.inner.sq_contains(tx, item) if self.inner is not None else None
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        method = self.special(tx, "__bool__")
+        if method is not None:
+            result = tx.call(method, [])
+            if result.py_type() is not bool:
+                tx.raise_(TypeError, f"__bool__ should return bool, returned {result.py_type().__name__}")
+            return result
+        if special_is_python(tx, self.cls, "__len__"):
+            return self.sq_length(tx).nb_bool(tx)
+        return self.inner.nb_bool(tx) if self.inner is not None else None
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        method = self.special(tx, numbers.UNARY_DUNDER[symbol])
+        if method is not None:
+            return tx.checked_unary(symbol, tx.call(method, []))
+        if self.inner is not None:
+            return self.inner.nb_unary(tx, symbol)
+        if symbol in ("int", "float", "complex") and self.special(tx, "__index__") is not None:
+            return self.nb_unary(tx, "index").nb_unary(tx, symbol)
+        return NotImplemented
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        stem = numbers.DUNDER[symbol]
+        name = f"__r{stem}__" if reflected else f"__{stem}__"
+        if self.sets_none(name):
+            tx.raise_(TypeError, numbers.operand_error(symbol, *((other, self) if reflected else (self, other))))
+        method = self.special(tx, name)
+        if method is not None:
+            return tx.not_implemented(tx.call(method, [other]))
+        if self.inner is not None:
+            return self.inner.nb_binary(tx, symbol, tx.builtin_part(other), reflected)
+        return NotImplemented
+
+    def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        method = self.special(tx, f"__i{numbers.DUNDER[symbol[:-1]]}__")
+        if method is not None:
+            return tx.not_implemented(tx.call(method, [other]))
+        if self.inner is not None:
+            result = self.inner.nb_inplace(tx, symbol, other)
+            return self if result is self.inner else result
+        return NotImplemented
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        name = compare.DUNDER[symbol]
+        method = self.special(tx, name)
+        if method is not None:
+            return tx.not_implemented(tx.call(method, [other]))
+        if symbol == "!=" and special_is_python(tx, self.cls, "__eq__") and not c_owner(self.cls, "__ne__"):
+            result = self.tp_richcompare(tx, "==", other)
+            return result if result is NotImplemented else ConstantVariable(not compare.truth(tx, result))
+        if self.inner is not None:
+            return self.inner.tp_richcompare(tx, symbol, tx.builtin_part(other))
+        if symbol == "==" and compare.is_same(tx, self, other):
+            return ConstantVariable(True)
+        return NotImplemented
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        if self.sets_none("__hash__"):
+            tx.raise_(TypeError, f"unhashable type: '{self.cls.__name__}'")
+        method = self.special(tx, "__hash__")
+        if method is not None:
+            result = tx.call(method, [])
+            return ConstantVariable(as_hash(result.as_constant()))
+        if self.inner is not None:
+            return self.inner.tp_hash(tx)
+        if self.obj is None:
+            tx.stop(reasons.ID_OF_VALUE, call="hash()")
+        return ConstantVariable(object.__hash__(self.obj))
+
+    def key(self, tx: Any) -> Any:
+        by_identity = not (special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__"))
+        if self.sets_none("__hash__"):
+            tx.raise_(TypeError, f"unhashable type: '{self.cls.__name__}'")
+        if by_identity:
+            return IdKey(self.identity()) if self.inner is None else self.inner.key(tx)
+        return UserKey(tx, self, self.tp_hash(tx).as_constant())
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        method = self.special(tx, "__repr__")
+        if method is not None:
+            return tx.checked_text("__repr__", tx.call(method, []))
+        return tx.repr_of_container(self) if self.inner is not None else tx.default_repr(self)
+
+    def tp_str(self, tx: Any) -> VariableTracker:
+        method = self.special(tx, "__str__")
+        if method is not None:
+            return tx.checked_text("__str__", tx.call(method, []))
+        if self.inner is not None and not special_is_python(tx, self.cls, "__repr__"):
+            return self.inner.tp_str(tx)
+        return self.tp_repr(tx)
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        method = self.special(tx, "__format__")
+        if method is not None:
+            return tx.checked_text("__format__", tx.call(method, [tx.wrap(spec)]))
+        if self.inner is not None and not (special_is_python(tx, self.cls, "__str__")):
+            return self.inner.tp_format(tx, spec)
+        if spec:
+            tx.raise_(TypeError, f"unsupported format string passed to {self.cls.__name__}.__format__")
+        return self.tp_str(tx)
+
+    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
+        """A user's own descriptor found in a class."""
+        getter = self.special(tx, "__get__")
+        if getter is None:
+            return self
+        return tx.call(getter, [obj if obj is not None else tx.wrap(None), tx.class_of(cls)])
+
+    def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
+        name = "__set__" if value is not None else "__delete__"
+        setter = self.special(tx, name)
+        if setter is None:
+            tx.raise_(AttributeError, name)
+        tx.call(setter, [obj] if value is None else [obj, value])
+
+    def fast_items(self, tx: Any) -> list[VariableTracker] | None:
+        if self.inner is None or special_is_python(tx, self.cls, "__iter__") or not hasattr(self.inner, "fast_items"):
+            return None
+        return self.inner.fast_items(tx)
+
+    def string_items(self, tx: Any) -> dict[str, VariableTracker]:
+        """As keyword arguments: any mapping with ``keys`` and ``__getitem__``."""
+        return tx.mapping_to_kwargs(self)
+
+    def as_constant(self) -> Any:
+        raise NotConstant(self)
+
+
+def as_hash(value: int) -> int:
+    """What ``hash()`` makes of an int that ``__hash__`` returned (slot_tp_hash)."""
+    class Carrier:
+        def __hash__(self) -> int:
+            return value
+    return hash(Carrier())
+
+
+class UserKey:
+    """Key of an object with its own ``__eq__`` or ``__hash__``: dict look-ups run the user's code, in CPython's order."""
+
+    __slots__ = ("tx", "value", "hash")
+
+    def __init__(self, tx: Any, value: VariableTracker, hash: int) -> None:
+        self.tx, self.value, self.hash = tx, value, hash
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, UserKey):
+            return compare.same_or_equal(self.tx, self.value, other.value)
+        if isinstance(other, IdKey):
+            return False
+        return compare.truth(self.tx, compare.compare(self.tx, "==", self.value, self.tx.wrap(other)))
+
+
+def attrs_static(cls: type, name: str) -> Any:
+    for klass in cls.__mro__:
+        if name in vars(klass):
+            return vars(klass)[name]
+    return None
+
+
+def c_owner(cls: type, name: str) -> bool:
+    """Whether a builtin other than object provides `name` before any Python ``__eq__``."""
+    for klass in cls.__mro__[:-1]:
+        if "__eq__" in vars(klass):
+            return name in vars(klass)
+    return False
+
+
+def object_dict(tx: Any, obj: ObjectVariable) -> VariableTracker:
+    if isinstance(attrs_static(obj.cls, "__dict__"), property) or not obj.has_instance_dict():
+        value = generic_getattr(tx, obj, "__dict__")
+        if value is None:
+            attribute_error(tx, obj, "__dict__")
+        return value
+    return tx.instance_namespace(obj)
+
+
+OBJECT_ATTRIBUTES = {
+    "__class__": lambda tx, obj: generic_getattr(tx, obj, "__class__")
+    if isinstance(attrs_static(obj.cls, "__class__"), property) else tx.type_of(obj),
+    "__dict__": object_dict,
+}
+
+MUTABLE_BASES = (list, dict, set, bytearray)
+IMMUTABLE_BASES = (tuple, frozenset, str, bytes, int, float, complex)
+
+
+def builtin_base(cls: type) -> type:
+    """The most derived builtin class an instance's memory comes from."""
+    for klass in cls.__mro__:
+        if not klass.__flags__ & (1 << 9):           # Py_TPFLAGS_HEAPTYPE
+            return klass
+    return object
+
+
+def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
+    replay_builtin_part(out, obj, fresh=True)
+
+
+def replay_builtin_part(out: Any, obj: ObjectVariable, fresh: bool = False) -> None:
+    """Write the builtin part through the base class's own methods (R5, R6)."""
+    base = obj.inner.owner
+    if not fresh:
+        out.call_method(base.clear, obj)
+        out.op("POP")
+    if issubclass(base, dict):
+        for key, value in obj.inner.entries.values():
+            out.call_method(base.__setitem__, obj, key, value)
+            out.op("POP")
+        return
+    items = obj.inner.children()
+    out.begin_call()
+    out.load_object_unchecked(list.extend if base is list else base.update)
+    out.callable_done()
+    out.load(obj)
+    for item in items:
+        out.load(item)
+    out.op("BUILD_TUPLE", len(items))
+    out.call(2)
+    out.op("POP")
+
+
+def is_user_object(obj: Any) -> bool:
+    """An instance of a class defined in Python, whose memory is object's or a modelled builtin's."""
+    cls = type(obj)
+    return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) is object and not isinstance(obj, type) \
+        and cls.__module__ != "builtins"
+
+
+@builds_when("user object", is_user_object)
+def build_object(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, type(obj)))
+    return ObjectVariable(type(obj), obj, source)
+
+

@@ -1,0 +1,48 @@
+"""Opaque values: carried, guarded by identity, and a break when used."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo.guards.kinds import SameObject
+from minidynamo.model.variable import IdKey, VariableTracker
+from minidynamo.protocol import compare
+from minidynamo.variables.functions import HashedByIdentity
+
+
+class OpaqueVariable(HashedByIdentity):
+    """An object of the user's whose type has no kind."""
+
+    __slots__ = ("obj",)
+    kind = "opaque object"
+
+    def __init__(self, obj: Any, source: Any) -> None:
+        self.obj, self.source = obj, source
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def as_object(self) -> Any:
+        return self.obj
+
+    def identity(self) -> object:
+        return self.obj
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name == "__class__" and not isinstance(vars(type(self.obj)).get("__class__"), property):
+            return tx.class_of(type(self.obj))
+        return super().tp_getattro(tx, name)
+
+    def key(self, tx: Any) -> Any:
+        if type(self.obj).__hash__ is object.__hash__ and type(self.obj).__eq__ is object.__eq__:
+            return IdKey(self.obj)
+        return tx.unsupported(self, "hash()")
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if getattr(type(self.obj), compare.DUNDER[symbol]) is getattr(object, compare.DUNDER[symbol]):
+            return super().tp_richcompare(tx, symbol, other)
+        return tx.unsupported(self, f"{symbol} ...")
+
+
+def build_opaque(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(SameObject(source, obj))
+    return OpaqueVariable(obj, source)

@@ -1,0 +1,276 @@
+"""C slots and constructors called by name: ``list.__len__(x)``, ``object.__setattr__(x, n, v)``, ``dict.__new__(C)``."""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.model.tables import meaning
+from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import attrs, compare, iters, numbers
+from minidynamo.variables import exceptions
+from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.exceptions import ExceptionVariable
+from minidynamo.variables.mappings import DictVariable
+from minidynamo.variables.objects import ObjectVariable, builtin_base
+from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
+from minidynamo.variables.sets import FrozensetVariable, SetVariable
+
+NONE = ConstantVariable(None)
+NOT_IMPLEMENTED = ConstantVariable(NotImplemented)
+
+
+def returned(result: Any) -> VariableTracker:
+    """A slot's Python-level NotImplemented as a value."""
+    return NOT_IMPLEMENTED if result is NotImplemented else result
+
+
+def binary_slot(symbol: str, reflected: bool) -> Any:
+    return lambda tx, self, other: returned(inner(self).nb_binary(tx, symbol, other, reflected))
+
+
+def inplace_slot(symbol: str) -> Any:
+    def call(tx, self, other):
+        result = inner(self).nb_inplace(tx, symbol + "=", other)
+        return self if result is inner(self) else returned(result)
+    return call
+
+
+def compare_slot(symbol: str) -> Any:
+    return lambda tx, self, other: returned(inner(self).tp_richcompare(tx, symbol, inner(other)))
+
+
+def unary_slot(symbol: str) -> Any:
+    return lambda tx, self: inner(self).nb_unary(tx, symbol)
+
+
+def next_slot(tx: Any, self: VariableTracker) -> VariableTracker:
+    value = inner(self).tp_iternext(tx)
+    if value is None:
+        tx.raise_stop_iteration(self)
+    return real(tx, value)
+
+
+def set_slot(tx: Any, self: VariableTracker, key: VariableTracker, value: VariableTracker | None = None) -> VariableTracker:
+    inner(self).mp_ass_subscript(tx, key, value)
+    return NONE
+
+
+def contains_slot(tx: Any, self: VariableTracker, item: VariableTracker) -> VariableTracker:
+    return inner(self).sq_contains(tx, item) or tx.unsupported(self, "in")
+
+
+# What a wrapper descriptor of a builtin type does, by its name; the builtin part answers.
+SLOTS: dict[str, Any] = {
+    "__len__": lambda tx, self: inner(self).sq_length(tx),
+    "__iter__": lambda tx, self: inner(self).tp_iter(tx),
+    "__next__": next_slot,
+    "__getitem__": lambda tx, self, key: inner(self).mp_subscript(tx, key),
+    "__setitem__": set_slot,
+    "__delitem__": set_slot,
+    "__contains__": contains_slot,
+    "__hash__": lambda tx, self: inner(self).tp_hash(tx),
+    "__repr__": lambda tx, self: inner(self).tp_repr(tx),
+    "__str__": lambda tx, self: inner(self).tp_str(tx),
+    "__bool__": lambda tx, self: inner(self).nb_bool(tx),
+    "__call__": lambda tx, self, *args, **kwargs: self.tp_call(tx, list(args), kwargs),
+    "__neg__": unary_slot("-"), "__pos__": unary_slot("+"), "__invert__": unary_slot("~"), "__abs__": unary_slot("abs"),
+    "__int__": unary_slot("int"), "__float__": unary_slot("float"), "__index__": unary_slot("index"),
+    **{f"__{stem}__": binary_slot(symbol, False) for symbol, stem in numbers.DUNDER.items()},
+    **{f"__r{stem}__": binary_slot(symbol, True) for symbol, stem in numbers.DUNDER.items()},
+    **{f"__i{stem}__": inplace_slot(symbol) for symbol, stem in numbers.DUNDER.items()},
+    **{name: compare_slot(symbol) for symbol, name in compare.DUNDER.items()},
+}
+
+
+# ---------------------------------------------------------------- object's own
+def object_getattribute(tx, self, name, /):
+    text = name.as_constant()
+    if isinstance(self, ClassVariable):
+        return tx.unsupported(self, "object.__getattribute__")
+    if isinstance(self, ObjectVariable):
+        if text == "__dict__" and self.has_instance_dict():
+            return tx.instance_namespace(self)
+        if text == "__class__":
+            return tx.type_of(self)
+        value = attrs.generic_getattr(tx, self, text)
+        return attrs.attribute_error(tx, self, text) if value is None else value
+    return self.tp_getattro(tx, text)
+
+
+def object_setattr(tx, self, name, value=None, /):
+    if isinstance(self, ExceptionVariable) and value is not None and name.as_constant() in exceptions.EXCEPTION_WRITERS:
+        exceptions.EXCEPTION_WRITERS[name.as_constant()](tx, self, value)
+    elif isinstance(self, ObjectVariable):
+        attrs.generic_setattr(tx, self, name.as_constant(), value)
+    else:
+        self.tp_setattro(tx, name.as_constant(), value)
+    return NONE
+
+
+def object_eq(tx, self, other, /):
+    return ConstantVariable(True) if compare.is_same(tx, self, other) else NOT_IMPLEMENTED
+
+
+def object_ne(tx, self, other, /):
+    result = self.tp_richcompare(tx, "==", other)
+    return NOT_IMPLEMENTED if result is NotImplemented else ConstantVariable(not compare.truth(tx, result))
+
+
+def object_init(tx, self, *args, **kwargs):
+    if (args or kwargs) and builtin_base(self.py_type()) is object:
+        cls = self.py_type()
+        if cls.__init__ is not object.__init__:
+            tx.raise_(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
+        if cls.__new__ is object.__new__:
+            tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+    return NONE
+
+
+def object_hash(tx, self, /):
+    if isinstance(self, ObjectVariable) and self.obj is not None:
+        return ConstantVariable(object.__hash__(self.obj))
+    tx.stop(reasons.ID_OF_VALUE, call="hash()")
+
+
+def object_init_subclass(tx, *args, **kwargs):
+    return NONE
+
+
+OBJECT_SLOTS: dict[str, Any] = {
+    "__getattribute__": object_getattribute, "__setattr__": object_setattr, "__delattr__": object_setattr,
+    "__eq__": object_eq, "__ne__": object_ne, "__init__": object_init, "__hash__": object_hash,
+    "__repr__": lambda tx, self: tx.default_repr(self),
+    "__str__": lambda tx, self: self.tp_repr(tx),
+    **{name: (lambda tx, self, other: NOT_IMPLEMENTED) for name in ("__lt__", "__le__", "__gt__", "__ge__")},
+}
+
+
+def object_format(tx, self, spec, /):
+    if spec.as_constant():
+        tx.raise_(TypeError, f"unsupported format string passed to {self.py_type().__name__}.__format__")
+    return tx.to_str(self)
+
+
+meaning(vars(object)["__format__"])(object_format)
+meaning(vars(object)["__init_subclass__"])(object_init_subclass)
+
+
+def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> VariableTracker:
+    """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part."""
+    part = inner(self)
+    if isinstance(part, DictVariable):
+        if args:
+            part.update(tx, args[0])
+        for name, value in kwargs.items():
+            part.set_item(tx, tx.wrap(name), value)
+    elif isinstance(part, ListVariable):
+        part.store(tx, iters.collect(tx, args[0]) if args else [])
+    elif isinstance(part, SetVariable):
+        part.replace(tx, {})
+        if args:
+            part.update(tx, args[0])
+    return NONE
+
+
+def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """A wrapper descriptor (or ``__getitem__``-like method) of a builtin type; None if it has no meaning here."""
+    owner = getattr(raw, "__objclass__", None)
+    if owner is None or not args:
+        return None
+    name, self = raw.__name__, args[0]
+    if not issubclass(self.py_type(), owner):
+        tx.raise_(TypeError, f"descriptor '{name}' requires a '{owner.__name__}' object but received "
+                             f"a '{self.py_type().__name__}'")
+    if owner is object:
+        slot = OBJECT_SLOTS.get(name)
+        return None if slot is None else slot(tx, *args, **kwargs)
+    if name == "__init__":
+        if issubclass(owner, BaseException):
+            exceptions.init_exception(tx, self, args[1:], kwargs)
+            return NONE
+        return container_init(tx, self, args[1:], kwargs)
+    if owner is type:
+        return class_slot(tx, name, args, kwargs)
+    if issubclass(owner, BaseException):
+        return exception_slot(tx, name, args)
+    if name in ("__getattribute__", "__setattr__", "__delattr__"):
+        return OBJECT_SLOTS[name](tx, *args)
+    slot = SLOTS.get(name)
+    return None if slot is None else slot(tx, *args, **kwargs)
+
+
+def exception_slot(tx: Any, name: str, args: list) -> VariableTracker | None:
+    self = args[0]
+    if name in ("__str__", "__repr__"):
+        plain = ExceptionVariable(exceptions.builtin_exception(self.py_type()), self.args)
+        if name == "__str__":
+            return plain.tp_str(tx)
+        return ConstantVariable(plain.tp_repr(tx).as_constant().replace(plain.cls.__name__, self.py_type().__name__, 1))
+    return object_setattr(tx, *args) if name in ("__setattr__", "__delattr__") else (
+        object_getattribute(tx, *args) if name == "__getattribute__" else None)
+
+
+def class_slot(tx: Any, name: str, args: list, kwargs: dict) -> VariableTracker | None:
+    """type.__call__, type.__getattribute__, type.__setattr__ as a metaclass reaches them."""
+    from minidynamo.variables.classes import type_call  # noqa: PLC0415
+    cls = args[0]
+    if name == "__call__":
+        return type_call(tx, cls, args[1:], kwargs)
+    if name == "__getattribute__":
+        return cls.tp_getattro(tx, args[1].as_constant())
+    if name == "__repr__":
+        return ConstantVariable(type.__repr__(cls.cls))
+    return None
+
+
+# ---------------------------------------------------------------- constructors
+def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: dict) -> VariableTracker:
+    """``base.__new__(cls, ...)`` where `base` is the C class that has the ``__new__``."""
+    made = cls.cls
+    if made.__flags__ & (1 << 20):            # Py_TPFLAGS_IS_ABSTRACT
+        names = ", ".join(sorted(made.__abstractmethods__))
+        plural = "s" if len(made.__abstractmethods__) > 1 else ""
+        tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} with abstract method{plural} {names}")
+    if issubclass(base, BaseException):
+        return exceptions.new_exception(tx, made, args)
+    if base is object:
+        if builtin_base(made) is not object:
+            tx.stop(reasons.METACLASS_CALL, name=made.__qualname__, why="its memory is not object's")
+        instance = ObjectVariable(made)
+        instance.made_at = tx.root_step
+        return instance
+    maker = PARTS.get(base)
+    if maker is None or made is base:
+        return tx.call_unknown_c(made, args, kwargs)
+    instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
+    instance.made_at = tx.root_step
+    return instance
+
+
+def literal_part(base: type) -> Any:
+    def make(tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        return tx.call(tx.class_of(base), args, kwargs)
+    return make
+
+
+PARTS: dict[type, Any] = {
+    list: lambda tx, args, kwargs: ListVariable([]),
+    dict: lambda tx, args, kwargs: DictVariable({}),
+    set: lambda tx, args, kwargs: SetVariable({}),
+    tuple: lambda tx, args, kwargs: TupleVariable(iters.collect(tx, args[0]) if args else []),
+    frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(
+        tx, [real(tx, i) for i in iters.collect(tx, args[0])] if args else []),
+    **{base: literal_part(base) for base in (int, float, complex, str, bytes)},
+}
+
+
+def c_new(tx: Any, raw: types.BuiltinFunctionType, args: list, kwargs: dict) -> VariableTracker:
+    """A call of ``C.__new__`` itself: the class is the first argument."""
+    cls = args[0]
+    if not isinstance(cls, ClassVariable):
+        tx.raise_(TypeError, f"{raw.__self__.__name__}.__new__(X): X is not a type object ({cls.py_type().__name__})")
+    if cls.cls is raw.__self__ and raw.__self__ is not object:
+        return tx.call(cls, args[1:], kwargs)
+    return new_instance(tx, cls, raw.__self__, args[1:], kwargs)

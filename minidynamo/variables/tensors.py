@@ -1,0 +1,406 @@
+"""Tensors and symbolic numbers: values that live on the tape."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+
+from minidynamo import reasons
+from minidynamo.graph.fake import CannotFake
+from minidynamo.guards.kinds import InInstanceDict, TensorMatch
+from minidynamo.model.tables import PROXIES, builds, builds_subclasses
+from minidynamo.model.variable import IdKey, VariableTracker
+from minidynamo.protocol import numbers
+from minidynamo.protocol.attrs import attribute_error, generic_getattr, type_lookup
+from minidynamo.sources import Attr
+from minidynamo.variables import torch_ops
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+
+COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
+# Attributes that the fake answers as eager would, without a graph node.
+STATIC = frozenset({
+    "dtype", "device", "layout", "ndim", "requires_grad", "is_leaf", "is_cuda", "is_cpu", "is_sparse", "is_quantized",
+    "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_nested", "is_sparse_csr", "itemsize", "nbytes", "names", "is_ipu",
+    "is_vulkan", "is_xla", "is_maia", "is_mtia", "retains_grad", "output_nr", "name"})
+VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+
+
+class TensorVariable(VariableTracker):
+    """A tensor: `node` is its place on the tape, ``node.value`` its fake."""
+
+    __slots__ = ("node", "obj", "fields")
+    kind = "tensor"
+
+    def __init__(self, node: Any, source: Any = None, obj: Any = None) -> None:
+        self.node, self.source, self.obj = node, source, obj
+        self.fields: dict[str, VariableTracker | None] = {}
+
+    @property
+    def fake(self) -> torch.Tensor:
+        return self.node.value
+
+    def py_type(self) -> type:
+        if self.obj is not None:
+            return type(self.obj)
+        return torch.nn.Parameter if isinstance(self.node.value, torch.nn.Parameter) else torch.Tensor
+
+    def identity(self) -> object:
+        return self if self.obj is None else self.obj
+
+    def rebuild(self, out: Any) -> None:
+        out.graph_output(self.node)
+        for name, value in self.fields.items():
+            if value is not None:
+                out.keep(self)
+                out.set_attribute(self, name, value)
+
+    def children(self) -> list[VariableTracker]:
+        return [v for v in self.fields.values() if v is not None]
+
+    def replay(self, out: Any) -> None:
+        for name, value in self.fields.items():
+            out.set_attribute(self, name, value)
+
+    def key(self, tx: Any) -> Any:
+        return IdKey(self.identity())
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        if self.obj is None:
+            tx.stop(reasons.HASH_OF_TENSOR, kind="tensor")
+        return ConstantVariable(id(self.obj))
+
+    # ---- attributes
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in self.fields:
+            value = self.fields[name]
+            return attribute_error(tx, self, name) if value is None else value
+        if name == "shape":
+            return size_of(tx, self.fake.shape)
+        if name in STATIC:
+            return from_value(tx, getattr(self.fake, name), self.node)
+        reader = TENSOR_ATTRIBUTES.get(name)
+        if reader is not None:
+            return reader(tx, self)
+        if name in VIEWS:
+            return tx.emit(getattr, (self.node, name), {})
+        value = generic_getattr(tx, self, name)
+        if value is None:
+            attribute_error(tx, self, name)
+        return value
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        if name in self.fields:
+            return self.fields[name]
+        if self.obj is None or self.source is None:
+            return None
+        own = self.obj.__dict__
+        if name in own:
+            return tx.build(own[name], Attr(self.source, name))
+        tx.guard(InInstanceDict(self.source, name, False))
+        return None
+
+    def has_instance_dict(self) -> bool:
+        return True
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        found = type_lookup(tx, self.py_type(), name)
+        if found is not None or value is None:
+            torch_ops.set_tensor_attribute(tx, self, name, value)
+            return
+        tx.journal.put(self.fields, name, value)
+        tx.modified(self)
+
+    # ---- operators
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        pair = (other, self) if reflected else (self, other)
+        return tx.emit(numbers.BINARY[symbol], [torch_ops.proxy(tx, v) for v in pair], {})
+
+    def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return tx.emit(numbers.INPLACE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        if symbol in ("index", "int", "float", "complex"):
+            if symbol == "index" and (self.fake.dtype.is_floating_point or self.fake.dtype.is_complex):
+                return NotImplemented
+            tx.stop(reasons.DATA_DEPENDENT_VALUE, op=f"{symbol}()")
+        return tx.emit(numbers.UNARY[symbol], [self.node], {})
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return tx.emit(COMPARE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        tx.stop(reasons.DATA_DEPENDENT_BRANCH, text=tx.where().text())
+
+    def sq_length(self, tx: Any) -> VariableTracker:
+        if self.fake.dim() == 0:
+            tx.raise_(TypeError, "len() of a 0-d tensor")
+        return from_value(tx, self.fake.shape[0], self.node)
+
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        if self.fake.dim() == 0:
+            tx.raise_(TypeError, "iteration over a 0-d tensor")
+        return tx.sequence_iterator(tx.emit(torch.unbind, (self.node, 0), {}))
+
+    def fast_items(self, tx: Any) -> list[VariableTracker] | None:
+        return None
+
+    def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        return tx.emit(operator.getitem, (self.node, torch_ops.proxy(tx, key)), {})
+
+    def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
+        if value is None:
+            tx.raise_(TypeError, "Tensor does not support deleting items")
+        tx.emit_node(operator.setitem, (self.node, torch_ops.proxy(tx, key), torch_ops.proxy(tx, value)), {})
+
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        tx.stop(reasons.DATA_DEPENDENT_VALUE, op="in")
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        tx.stop(reasons.FORMAT_TENSOR, text=tx.where().text())
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        tx.stop(reasons.FORMAT_TENSOR, text=tx.where().text())
+
+
+def is_operand(value: VariableTracker) -> bool:
+    """What torch's binary operators take beside a tensor."""
+    if isinstance(value, ConstantVariable):
+        return type(value.value) in (int, float, complex, bool)
+    return isinstance(value, (TensorVariable, SymVariable))
+
+
+def size_of(tx: Any, size: Any) -> VariableTracker:
+    return SizeVariable([from_value(tx, n, None) for n in size])
+
+
+def read_grad(tx: Any, tensor: TensorVariable) -> VariableTracker:
+    """``x.grad``: the user's, where x is the user's; a new non-leaf has none."""
+    if tensor.obj is not None and tensor.source is not None:
+        return tx.build(tensor.obj.grad, Attr(tensor.source, "grad"))
+    if not tensor.fake.is_leaf or not tensor.fake.requires_grad:
+        return ConstantVariable(None)
+    return tx.unsupported(tensor, ".grad")
+
+
+def read_grad_fn(tx: Any, tensor: TensorVariable) -> VariableTracker:
+    if tensor.fake.grad_fn is None:
+        return ConstantVariable(None)
+    return tx.unsupported(tensor, ".grad_fn")
+
+
+TENSOR_ATTRIBUTES = {
+    "grad": read_grad,
+    "grad_fn": read_grad_fn,
+    "__class__": lambda tx, t: tx.class_of(t.py_type()),
+}
+
+
+class SymVariable(VariableTracker):
+    """A symbolic int, float or bool; ``value`` is torch's SymInt, SymFloat or SymBool."""
+
+    __slots__ = ("value",)
+    kind = "symbolic number"
+    one_per_object = False
+    TYPES = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+    def __init__(self, value: Any, source: Any = None) -> None:
+        self.value, self.source = value, source
+
+    def py_type(self) -> type:
+        return self.TYPES[type(self.value)]
+
+    def as_constant(self) -> Any:
+        """Specialise: torch's own guard makes the number a fact of this trace."""
+        if isinstance(self.value, torch.SymBool):
+            return bool(self.value)
+        return int(self.value) if isinstance(self.value, torch.SymInt) else float(self.value)
+
+    def identity(self) -> object:
+        return self
+
+    def rebuild(self, out: Any) -> None:
+        out.graph_number(self.value)
+
+    def key(self, tx: Any) -> Any:
+        return self.as_constant()
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(hash(self.as_constant()))
+
+    def apply(self, tx: Any, function: Any, *values: Any) -> Any:
+        """A real operator on symbolic values; what torch cannot express specialises."""
+        try:
+            result = function(*values)
+        except Exception as error:
+            tx.raise_real(error)
+        return from_value(tx, result, None)
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if isinstance(other, SymVariable):
+            theirs = other.value
+        elif isinstance(other, ConstantVariable) and type(other.value) in (int, float, bool):
+            theirs = other.value
+        else:
+            return NotImplemented
+        mine = self.value
+        if symbol in ("&", "|", "^", "<<", ">>", "**") or isinstance(mine, torch.SymBool):
+            mine, theirs = self.as_constant(), as_plain(theirs)
+        pair = (theirs, mine) if reflected else (mine, theirs)
+        return self.apply(tx, numbers.BINARY[symbol], *pair)
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        if symbol == "index":
+            return NotImplemented if self.py_type() is float else self
+        if symbol == "int" and self.py_type() is int or symbol == "float" and self.py_type() is float:
+            return self
+        if symbol == "float" and self.py_type() is int:
+            return self.apply(tx, torch.sym_float, self.value)
+        if symbol in ("-", "+", "abs") and self.py_type() is not bool:
+            return self.apply(tx, numbers.UNARY[symbol], self.value)
+        return self.apply(tx, numbers.UNARY[symbol], self.as_constant())
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return ConstantVariable(bool(self.value != 0) if not isinstance(self.value, torch.SymBool) else bool(self.value))
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if isinstance(other, SymVariable):
+            theirs = other.value
+        elif isinstance(other, ConstantVariable) and type(other.value) in (int, float, bool):
+            theirs = other.value
+        else:
+            return NotImplemented
+        return self.apply(tx, COMPARE[symbol], self.value, theirs)
+
+    def logical_not(self, tx: Any) -> VariableTracker:
+        return self.apply(tx, torch.sym_not, self.value) if isinstance(self.value, torch.SymBool) \
+            else ConstantVariable(not self.as_constant())
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        return ConstantVariable(self.as_constant()).tp_getattro(tx, name)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(repr(self.as_constant()))
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        return ConstantVariable(self.as_constant()).tp_format(tx, spec)
+
+
+def as_plain(value: Any) -> Any:
+    return SymVariable(value).as_constant() if type(value) in SymVariable.TYPES else value
+
+
+# ---------------------------------------------------------------- results
+def from_node(tx: Any, node: Any) -> VariableTracker:
+    """The value of a node just put on the tape."""
+    if node.alias_of is not None:
+        node = node.alias_of
+    known = tx.tensor_of.get(node)
+    if known is not None:
+        return known
+    return from_value(tx, node.value, node)
+
+
+def from_value(tx: Any, value: Any, node: Any) -> VariableTracker:
+    """A fake result as a value; containers get one item node per tensor."""
+    if isinstance(value, torch.Tensor):
+        if node.alias_of is not None:
+            node = node.alias_of
+        known = tx.tensor_of.get(node)
+        if known is None:
+            known = tx.tensor_of[node] = TensorVariable(node)
+        return known
+    kind = type(value)
+    if kind in SymVariable.TYPES:
+        if not value.node.is_symbolic():
+            return ConstantVariable(SymVariable(value).as_constant())
+        return SymVariable(value)
+    if kind is torch.Size:
+        return size_of(tx, value)
+    if isinstance(value, (tuple, list)):
+        items = [from_value(tx, v, tx.tape.item(node, i, v) if needs_node(v) else node) for i, v in enumerate(value)]
+        if kind is tuple:
+            return TupleVariable(items)
+        return ListVariable(items) if kind is list else NamedTupleVariable(items, None, kind)
+    return tx.wrap(value)
+
+
+def needs_node(value: Any) -> bool:
+    return isinstance(value, (torch.Tensor, tuple, list))
+
+
+# ---------------------------------------------------------------- inputs
+@builds(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+def build_tensor(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker:
+    """A tensor from outside becomes a graph input, guarded by its metadata."""
+    try:
+        fake = tx.shapes.fakify(obj, source)
+    except CannotFake as error:
+        tx.stop(reasons.UNSUPPORTED_TENSOR, kind=str(error))
+    sizes, strides = tx.shapes.pattern(obj)
+    tx.guard(TensorMatch(source, obj, [i for i, n in enumerate(sizes) if n is None],
+                         dynamic_strides=[i for i, n in enumerate(strides) if n is None]
+                         if obj.layout is torch.strided else None))
+    node = tx.tape.input(obj, source, fake=fake)
+    value = tx.tensor_of[node] = TensorVariable(node, source, obj)
+    tx.input_tensors.append(value)
+    return value
+
+
+@builds_subclasses(torch.Tensor)
+def build_tensor_subclass(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker:
+    """Subclasses that change nothing about torch functions are tensors; others break when used."""
+    if type(obj).__torch_function__ is torch._C._disabled_torch_function_impl and not torch_ops.has_dispatch(type(obj)):
+        return build_tensor(tx, obj, source)
+    tx.guard_same(source, obj)
+    return SubclassVariable(obj, source)
+
+
+class SubclassVariable(VariableTracker):
+    """A tensor subclass with code of its own."""
+
+    __slots__ = ("obj",)
+    kind = "tensor subclass"
+
+    def __init__(self, obj: Any, source: Any) -> None:
+        self.obj, self.source = obj, source
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def identity(self) -> object:
+        return self.obj
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__)
+
+    nb_binary = nb_inplace = nb_unary = tp_richcompare = nb_bool = sq_length = tp_iter = mp_subscript = (  # noqa: E731
+        lambda self, tx, *args: tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__))
+
+
+def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
+    """A symbolic int where the policy asks for one."""
+    if tx.config.specialize_int or not tx.shapes.is_dynamic_number(value, source):
+        return None
+    symbol = tx.env.symint(value, source)
+    tx.tape.input(value, source, fake=symbol)
+    return SymVariable(symbol, source)
+
+
+def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
+    if tx.config.specialize_float or value != value or value in (float("inf"), float("-inf")) \
+            or not tx.shapes.is_dynamic_number(value, source):
+        return None
+    node = tx.tape.input_float(value, source)
+    return SymVariable(node.value, source)
+
+
+PROXIES[TensorVariable] = lambda tx, v: v.node
+PROXIES[SymVariable] = lambda tx, v: v.value

@@ -1,0 +1,268 @@
+"""torch functions: which are graph ops, how arguments become graph arguments, rules answered while tracing."""
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import torch
+import torch.overrides
+
+from minidynamo import reasons
+from minidynamo.model import marks
+from minidynamo.model.tables import PROXIES, torch_rule
+from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.variables import tensors
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+
+# Tensor methods that only read metadata: the fake answers, the graph needs no node.
+METADATA_METHODS = frozenset({
+    "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
+    "is_complex", "is_signed", "get_device", "storage_offset", "is_conj", "is_neg", "is_inference", "has_names",
+    "dense_dim", "sparse_dim", "is_pinned", "is_same_size", "__len__"})
+# Methods whose answer is the data.
+DATA_METHODS = frozenset({"item", "tolist", "numpy", "__array__", "data_ptr", "__bool__", "__int__", "__float__",
+                          "__index__", "__complex__", "cpu_numpy", "storage", "untyped_storage", "__reduce_ex__",
+                          "__reduce__", "__deepcopy__", "share_memory_", "backward", "register_hook", "retain_grad",
+                          "__repr__", "__format__", "__contains__", "is_shared", "__hash__", "__dlpack__",
+                          "register_post_accumulate_grad_hook", "_is_view", "_base", "type", "is_set_to",
+                          "__cuda_array_interface__", "requires_grad_"}) - {"type", "requires_grad_"}
+NOT_OPS = frozenset({"manual_seed", "seed", "compile", "set_default_device"})
+
+
+@functools.cache
+def op_ids() -> dict[int, Any]:
+    """Functions that become one graph node, by id (ids stay: the values are kept)."""
+    found: dict[int, Any] = {}
+    for fn in torch.overrides.get_testing_overrides():
+        if callable(fn) and getattr(fn, "__name__", "") not in NOT_OPS and not isinstance(fn, types.MethodWrapperType):
+            found[id(fn)] = fn
+    for owner in (torch._C._VariableFunctions, torch._C._nn, torch._C._linalg, torch._C._special, torch._C._fft,
+                  torch._C._nested, torch._C._sparse):
+        for name in dir(owner):
+            fn = getattr(owner, name)
+            if isinstance(fn, types.BuiltinFunctionType) and name not in NOT_OPS:
+                found[id(fn)] = fn
+    for name in ("tensor", "as_tensor", "asarray", "from_numpy", "arange", "full", "zeros", "ones", "empty"):
+        found[id(getattr(torch, name))] = getattr(torch, name)
+    for cls in (torch._C.TensorBase, torch.Tensor):
+        for name, raw in vars(cls).items():
+            if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType)) or (
+                    isinstance(raw, types.FunctionType) and id(raw) in found):
+                found[id(raw)] = raw
+    return found
+
+
+@functools.cache
+def method_names() -> dict[int, str]:
+    """Tensor methods by id of the raw attribute."""
+    return {id(raw): name for cls in (torch._C.TensorBase, torch.Tensor) for name, raw in vars(cls).items()
+            if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.FunctionType))}
+
+
+def is_graph_op(fn: Any) -> bool:
+    kind = type(fn)
+    if kind is torch._ops.OpOverloadPacket or isinstance(fn, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return True
+    return id(fn) in op_ids() or fn in marks.ALLOW_IN_GRAPH
+
+
+# ---------------------------------------------------------------- arguments
+def proxy(tx: Any, value: VariableTracker) -> Any:
+    """A value as a graph argument: nodes for tensors, literals, and containers of them."""
+    value = real(tx, value)
+    maker = PROXIES.get(type(value))
+    if maker is not None:
+        return maker(tx, value)
+    try:
+        return value.as_constant()
+    except NotConstant:
+        inner = getattr(value, "inner", None)
+        if inner is not None:
+            return proxy(tx, inner)
+        tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(),
+                why=f"a {value.py_type().__name__} cannot be an argument of a graph node")
+
+
+def proxy_named(tx: Any, value: NamedTupleVariable) -> Any:
+    items = [proxy(tx, v) for v in value.items]
+    return value.cls(*items) if hasattr(value.cls, "_fields") else tuple(items)
+
+
+PROXIES.update({
+    ConstantVariable: lambda tx, v: v.value,
+    TupleVariable: lambda tx, v: tuple([proxy(tx, i) for i in v.items]),
+    SizeVariable: lambda tx, v: tuple([proxy(tx, i) for i in v.items]),
+    ListVariable: lambda tx, v: [proxy(tx, i) for i in v.items],
+    NamedTupleVariable: proxy_named,
+})
+
+
+# ---------------------------------------------------------------- calls
+def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+    """One graph node, unless the call only reads metadata or needs data."""
+    name = method_names().get(id(fn))
+    if name is not None:
+        if not args or not isinstance(args[0], tensors.TensorVariable):
+            if args and isinstance(args[0], tensors.SubclassVariable):
+                tx.stop(reasons.TENSOR_SUBCLASS, type=args[0].py_type().__name__)
+            tx.stop(reasons.UNSUPPORTED_CALL, call=name, kind="a tensor method on something else")
+        return call_tensor_method(tx, name, fn, args, kwargs)
+    if any(isinstance(a, tensors.SubclassVariable) for a in (*args, *kwargs.values())):
+        tx.stop(reasons.TENSOR_SUBCLASS, type="an argument")
+    nodes = [proxy(tx, a) for a in args]
+    named = {k: proxy(tx, v) for k, v in kwargs.items()}
+    result = tx.emit(fn, nodes, named)
+    out = kwargs.get("out")
+    return result if out is None else out_result(out, result)
+
+
+def out_result(out: VariableTracker, result: VariableTracker) -> VariableTracker:
+    """``out=`` gives back the very tensors it was given."""
+    return out if isinstance(out, tensors.TensorVariable) else result
+
+
+def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+    if name in METADATA_METHODS:
+        fake = [unwrap(tx, a) for a in args]
+        named = {k: unwrap(tx, v) for k, v in kwargs.items()}
+        try:
+            value = getattr(fake[0], name)(*fake[1:], **named)
+        except Exception as error:
+            tx.op_error(name, error)
+        return tensors.from_value(tx, value, None)
+    slot = SLOT_METHODS.get(name)
+    if slot is not None:
+        return slot(tx, *args)
+    if name in DATA_METHODS:
+        tx.stop(reasons.DATA_DEPENDENT_VALUE, op=f"{name}()")
+    nodes = [proxy(tx, a) for a in args]
+    named = {k: proxy(tx, v) for k, v in kwargs.items()}
+    return tx.emit(name, nodes, named, method=True)
+
+
+def unwrap(tx: Any, value: VariableTracker) -> Any:
+    """A value as the fake run sees it."""
+    value = proxy(tx, value)
+    return value.value if hasattr(value, "tape") else value
+
+
+SLOT_METHODS: dict[str, Any] = {
+    "__setitem__": lambda tx, t, k, v: t.mp_ass_subscript(tx, k, v) or tx.wrap(None),
+    "__getitem__": lambda tx, t, k: t.mp_subscript(tx, k),
+    "__iter__": lambda tx, t: t.tp_iter(tx),
+}
+
+
+def call_method_descriptor(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    return None
+
+
+def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """What the user declared: allow_in_graph, nonstrict_trace, assume_constant_result, opaque."""
+    if fn in marks.CONSTANT_RESULT:
+        return constant_result(tx, fn, args, kwargs)
+    if fn in marks.ALLOW_IN_GRAPH:
+        return tx.emit(fn, [proxy(tx, a) for a in args], {k: proxy(tx, v) for k, v in kwargs.items()})
+    if fn in marks.NONSTRICT:
+        return tx.call_nonstrict(fn, args, kwargs)
+    if fn in marks.COMPILING:
+        return ConstantVariable(True)
+    if fn in marks.BREAKS:
+        msg = args[0] if args else kwargs.get("msg")
+        tx.stop(reasons.GRAPH_BREAK_ASKED, msg=str(msg.as_constant()) if msg is not None else "")
+    return None
+
+
+def constant_result(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+    values = [a.as_object() for a in args]
+    return tx.wrap(fn(*values, **{k: v.as_constant() for k, v in kwargs.items()}))
+
+
+NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "torch.jit", "torch._C",
+               "torch.onnx", "torch.export", "torch._export", "torch.distributed", "torch.utils.data",
+               "torch.autograd", "torch._higher_order_ops", "torch.utils.checkpoint", "torch.func", "torch.library",
+               "torch._library", "torch._subclasses", "torch.profiler", "torch.multiprocessing", "torch.serialization",
+               "torch._logging", "torch._guards", "torch._ops", "torch.testing", "torch.package", "torch.hub",
+               "torch.utils._python_dispatch", "torch.masked", "torch.sparse",
+               "importlib", "threading", "inspect", "linecache", "traceback", "gc", "pdb", "logging", "warnings",
+               "multiprocessing", "concurrent", "asyncio", "subprocess", "socket", "tempfile", "shutil", "pickle",
+               "copyreg", "tokenize", "ast", "dis", "sysconfig", "site", "weakref", "_weakrefset", "tracemalloc",
+               "numpy", "sympy")
+INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "weakref.WeakSet")
+
+
+def why_not_inlined(fn: types.FunctionType) -> str | None:
+    """A function whose body must run natively, by the module it is defined in."""
+    module = fn.__globals__.get("__name__") or ""
+    if module.startswith("minidynamo.") and not module.startswith("minidynamo.polyfills"):
+        return f"{module}.{fn.__qualname__}"
+    for prefix in NOT_INLINED:
+        if module == prefix or module.startswith(prefix + "."):
+            if any(module == p or module.startswith(p + ".") for p in INLINED_ANYWAY):
+                return None
+            return f"{module}.{fn.__qualname__}"
+    return None
+
+
+def has_dispatch(cls: type) -> bool:
+    return cls.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+
+
+def set_tensor_attribute(tx: Any, tensor: Any, name: str, value: VariableTracker | None) -> None:
+    """Writing a C attribute of a tensor: by break, with the reason."""
+    tx.stop(reasons.UNSUPPORTED_CALL, call=f".{name} = ...", kind="a tensor attribute")
+
+
+# ---------------------------------------------------------------- rules
+def answers(value: Any) -> Any:
+    return lambda tx, *args, **kwargs: ConstantVariable(value)
+
+
+for fn_ in {id(f): f for f in (torch.jit.is_scripting, torch.jit.is_tracing, torch._C._get_tracing_state, torch._jit_internal.is_scripting,
+            torch.onnx.is_in_onnx_export, torch._C._is_torch_function_mode_enabled,
+            torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
+            torch.overrides.has_torch_function_variadic)}.values():
+    torch_rule(fn_)(answers(None if fn_ is torch._C._get_tracing_state else False))
+
+for fn_ in {id(f): f for f in (torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling)}.values():
+    torch_rule(fn_)(answers(True))
+
+
+@torch_rule(torch.is_grad_enabled)
+def is_grad_enabled(tx):
+    return ConstantVariable(torch.is_grad_enabled())
+
+
+@torch_rule(torch.is_tensor)
+def is_tensor(tx, obj):
+    return ConstantVariable(issubclass(obj.py_type(), torch.Tensor))
+
+
+@torch_rule(torch._C._set_grad_enabled)
+def set_grad_enabled(tx, mode):
+    wanted = mode.as_constant()
+    if wanted != torch.is_grad_enabled():
+        tx.emit_node(torch._C._set_grad_enabled, (wanted,), {})
+    return ConstantVariable(None)
+
+
+@torch_rule(torch.get_default_dtype)
+def get_default_dtype(tx):
+    return ConstantVariable(torch.get_default_dtype())
+
+
+@torch_rule(torch.is_floating_point)
+def is_floating_point(tx, input):
+    return ConstantVariable(input.fake.is_floating_point())
+
+
+@torch_rule(torch.is_complex)
+def is_complex(tx, input):
+    return ConstantVariable(input.fake.is_complex())
+
+
+@torch_rule(torch.numel)
+def numel(tx, input):
+    return tensors.from_value(tx, input.fake.numel(), None)
