@@ -7,6 +7,7 @@ one goes to the next op that stayed.
 from __future__ import annotations
 
 import dis
+import weakref
 import inspect
 import opcode as _opcode
 from types import CodeType
@@ -38,6 +39,9 @@ def decode(code: CodeType) -> Program:
     found = _MEMO.get(id(code))
     if found is not None and found.code is code:
         return found
+    own = _OWN.get(id(code))
+    if own is not None and own[0]() is code:
+        return own[1]
     program = Program(
         ops=_Walk(code).ops(), name=code.co_name, qualname=code.co_qualname,
         filename=code.co_filename, firstlineno=code.co_firstlineno,
@@ -49,6 +53,15 @@ def decode(code: CodeType) -> Program:
         _MEMO.pop(next(iter(_MEMO)), None)
     _MEMO[id(code)] = program
     return program
+
+
+_OWN: dict[int, tuple[weakref.ref[CodeType], Program]] = {}
+
+
+def remember(code: CodeType, program: Program) -> None:
+    """`code` was assembled from `program`: decoding it gives that very program, indices and memo included."""
+    key = id(code)
+    _OWN[key] = (weakref.ref(code, lambda _: _OWN.pop(key, None)), program)
 
 
 def slots_of(varnames: tuple[str, ...], cellvars: tuple[str, ...],

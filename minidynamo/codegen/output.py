@@ -209,7 +209,7 @@ def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[st
     index = follow(program, index)
     live = live_names(program, index, locals_)
     code = resume_code(program, index, stack, live)
-    is_resume = info_of(program.code) is not None
+    is_resume = info_of(program) is not None
     arguments = [n for n in names if n is not None]
     load_resume(out, program, code)
     for name in arguments:
@@ -265,7 +265,7 @@ def current_exception() -> BaseException | None:
 
 def load_resume(out: Restore, program: Any, code: CodeType) -> None:
     """A resume function with this frame's globals, and its cells as closure."""
-    cells = (*program.cellvars, *program.freevars) if info_of(program.code) is None else program.freevars
+    cells = (*program.cellvars, *program.freevars) if info_of(program) is None else program.freevars
     for name in cells:
         out.op("LOAD_CELL", name)
     if cells:

@@ -12,7 +12,7 @@ import weakref
 from types import CodeType
 from typing import Any
 
-from minidynamo.code import Program, Writer, assemble, decode, loops
+from minidynamo.code import Program, Writer, assemble, loops, remember
 from minidynamo.interp.state import NULL, PreviousException
 
 
@@ -41,14 +41,22 @@ class ResumeInfo:
     body: int                        # index in its own program where the root's ops begin
 
 
-RESUMES: weakref.WeakKeyDictionary[CodeType, dict[Shape, CodeType]] = weakref.WeakKeyDictionary()
-INFOS: dict[int, tuple[weakref.ref[CodeType], ResumeInfo]] = {}
+# Keyed by id with the code object beside it, since code objects compare by value, constants included.
+RESUMES: dict[int, tuple[weakref.ref[CodeType], dict[Shape, CodeType]]] = {}
 
 
-def info_of(code: CodeType | None) -> ResumeInfo | None:
-    """How `code` was cut, if it is a resume function's."""
-    entry = INFOS.get(id(code))
-    return entry[1] if entry is not None and entry[0]() is code else None
+def info_of(program: Program) -> ResumeInfo | None:
+    """How `program` was cut, if it is a resume function's."""
+    return program.memo.get("resume")
+
+
+def resumes_of(code: CodeType) -> dict[Shape, CodeType]:
+    """The resume functions cut from `code` so far."""
+    key = id(code)
+    entry = RESUMES.get(key)
+    if entry is None or entry[0]() is not code:
+        entry = RESUMES[key] = (weakref.ref(code, lambda _: RESUMES.pop(key, None)), {})
+    return entry[1]
 
 
 def letters(stack: list[Any]) -> str:
@@ -57,11 +65,11 @@ def letters(stack: list[Any]) -> str:
 
 def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...]) -> CodeType:
     """The code that goes on before op `index` of `program`; one code object per shape."""
-    info = info_of(program.code)
+    info = info_of(program)
     if info is not None:
         program, index = info.root, index - info.body
     assert program.code is not None
-    known = RESUMES.setdefault(program.code, {})
+    known = resumes_of(program.code)
     shape = Shape(index, stack, local, False)
     code = known.get(shape)
     if code is None:
@@ -90,20 +98,14 @@ def make_resume(program: Program, shape: Shape) -> CodeType:
     made = out.finish(program, argnames=(*names, *shape.local), cellvars=(),
                       freevars=(*program.cellvars, *program.freevars))
     code = assemble(made)
-    info = ResumeInfo(program, shape.index, body)
-    key = id(code)
-    INFOS[key] = (weakref.ref(code, lambda _: INFOS.pop(key, None)), info)
+    made.memo["resume"] = ResumeInfo(program, shape.index, body)
+    remember(code, made)
     return code
 
 
-def own_program(code: CodeType) -> Program:
-    """A resume function's program, with indices that `ResumeInfo.body` speaks of."""
-    return decode(code)
-
-
-def loop_heads(code: CodeType, program: Program) -> frozenset[int]:
-    """Heads, in `program`, of the loops that the resume function `code` starts inside of."""
-    info = info_of(code)
+def loop_heads(program: Program) -> frozenset[int]:
+    """Heads, in `program`, of the loops that a resume function starts inside of."""
+    info = info_of(program)
     if info is None:
         return frozenset()
     return frozenset(head + info.body for head, body in loops(info.root) if info.start in body and head != info.start)

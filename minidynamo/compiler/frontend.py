@@ -47,7 +47,7 @@ def options(options, state):
 
 
 def trace(program, frame_locals, frame_globals, opts, plan):
-    opts.resume_loops = loop_heads(program.code, program)
+    opts.resume_loops = loop_heads(program)
     return interp.trace(program, frame_locals, frame_globals, opts, plan)
 
 

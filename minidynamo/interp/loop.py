@@ -78,7 +78,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         try:
             if tx.stop_at and tx.root_step in tx.stop_at:
                 raise tx.stop_at[tx.root_step]
-            if index in heads and tx.root_step > 8 + len(program_args(tx)):
+            if index in heads:
                 raise Stop(reasons.LOOP_HEAD, {}, tx.where())
             tx.steps += 1
             if tx.steps > limit:
@@ -104,10 +104,6 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         frame.stack[:], frame.pc, tx.handled, tx.frame = saved, index, handled, frame
         run_op = not (stop.reason is reasons.LOOP_HEAD and op.name != "FOR_ITER")
         return Break(stop, index, list(frame.stack), dict(frame.local), tx.handled, run_op)
-
-
-def program_args(tx: Any) -> tuple[str, ...]:
-    return tx.program.varnames[:tx.program.nargs()]
 
 
 def describe(exc: VariableTracker) -> dict[str, str]:
