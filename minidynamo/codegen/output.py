@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.code import assemble, live_locals
+from minidynamo.code import Label, assemble, live_locals
 from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH, pops, pushes
 from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
@@ -21,6 +21,7 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     tx, plan = trace.tracer, trace.plan
     out = Restore(tx, plan)
     out.pos = trace.program.ops[0].pos
+    original = check_cells(out, tx)
     if call is not None:
         run_graph(out, lowered, call)
     ambient(out, tx)
@@ -32,7 +33,22 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
         out.op("RETURN")
     else:
         break_exit(out, trace)
+    if original is not None:
+        original.index = out.include(trace.program.ops)[0].index
     return assemble(out.finish(trace.program))
+
+
+def check_cells(out: Restore, tx: Any) -> Label | None:
+    """Where another path led to one of the frame's own cells: that it still does; else the original code runs."""
+    if not tx.entry_checks:
+        return None
+    original = out.label()
+    for name, source in dict.fromkeys(tx.entry_checks):
+        out.op("LOAD_CELL", name)
+        source.load(out)
+        out.op("IS_OP", False)
+        out.op("JUMP_IF", "false", original)
+    return original
 
 
 def run_graph(out: Restore, lowered: Any, call: Any) -> None:

@@ -46,9 +46,9 @@ def options(options, state):
     return Options(options.dynamic, options.fullgraph, state.history)
 
 
-def trace(program, frame_locals, frame_globals, opts, plan):
-    opts.resume_loops = loop_heads(program)
-    return interp.trace(program, frame_locals, frame_globals, opts, plan)
+def trace(program, frame, opts, plan):
+    opts.resume_loops, opts.closure = loop_heads(program), frame.closure
+    return interp.trace(program, frame.locals, frame.globals, opts, plan)
 
 
 REAL = Frontend(trace=trace, plan=codegen.plan, lower=lower, emit=codegen.emit, guards=guards, options=options,

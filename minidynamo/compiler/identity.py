@@ -36,8 +36,7 @@ class Trace:
     plan: Any = None
 
 
-def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[str, Any], options: Any,
-          plan: Any) -> Trace:
+def trace(program: Program, frame: Any, options: Any, plan: Any) -> Trace:
     return Trace(program, Return())
 
 

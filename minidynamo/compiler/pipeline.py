@@ -33,7 +33,7 @@ from minidynamo.reasons.errors import BackendCompilerFailed, InternalError, Mini
 class Frontend(NamedTuple):
     """What turns a program into a trace and a trace into code."""
 
-    trace: Callable[..., Any]               # (program, locals, globals, options, plan) -> Trace
+    trace: Callable[..., Any]               # (program, frame, options, plan) -> Trace
     plan: Callable[[Any], Any]              # (trace) -> its plan
     lower: Callable[[Any], Any]             # (trace) -> Lowered graph, or None without one
     emit: Callable[[Any, Any, Any], CodeType]   # (trace, Lowered or None, callable or None) -> new code
@@ -88,8 +88,7 @@ def _decode(work: Work) -> None:
 
 def _trace(work: Work) -> None:
     frame, frontend = work.frame, work.frontend
-    work.trace = frontend.trace(work.program, frame.locals, frame.globals,
-                                frontend.options(work.options, work.state), frontend.plan)
+    work.trace = frontend.trace(work.program, frame, frontend.options(work.options, work.state), frontend.plan)
     leave = work.trace.exit
     report = work.report
     report.trace, report.exit_kind = work.trace, _EXIT_KINDS[type(leave).__name__]

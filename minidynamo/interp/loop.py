@@ -61,6 +61,8 @@ def enter_root(tx: Any) -> Frame:
     for name in own_cells:
         contents = LazyVariable(values[name], Local(name, is_cell=True)) if name in values else None
         frame.cells[name] = CellVariable(contents, Cell(name))
+    for name, cell in zip(program.freevars, tx.options.closure):
+        tx.enter(cell, frame.cells[name])
     return frame
 
 

@@ -25,7 +25,7 @@ from minidynamo.model.tables import BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRA
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
-from minidynamo.sources import Source
+from minidynamo.sources import Cell, Source
 from minidynamo.variables import exceptions, functions, mappings, opaque, sequences, tensors
 
 
@@ -45,6 +45,7 @@ class Options:
     fullgraph: bool = False
     history: Any = None                       # graph.shapes.ShapeHistory of the code object
     resume_loops: frozenset[int] = frozenset()   # heads of loops this resume function starts inside of
+    closure: tuple[types.CellType, ...] = ()     # the frame's own free cells, in the order of freevars
 
 
 class Tracer(Services):
@@ -69,6 +70,9 @@ class Tracer(Services):
         self.type_memo: dict[tuple[type, str], Any] = {}
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
         self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
+        # The frame's own cells are out of the guards' sight: the output code itself checks that they
+        # are the objects these sources lead to, and runs the original code where they are not.
+        self.entry_checks: list[tuple[str, Source]] = []
         self.at_exit: list[tuple[Any, tuple]] = []        # torch state to be set at the exit
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
@@ -82,7 +86,9 @@ class Tracer(Services):
         """The value of a user's object found at `source`, guarded; one tracker per object."""
         known = self.by_id.get(id(obj))
         if known is not None:
-            if known.source is not None and known.source != source:
+            if isinstance(known.source, Cell):
+                self.journal.append(self.entry_checks, (known.source.key, source))
+            elif known.source is not None and known.source != source:
                 self.guard(Aliased(known.source, source))
             return known
         return self.enter(obj, self.builder(obj)(self, obj, source))
