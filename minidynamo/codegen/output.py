@@ -39,14 +39,15 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
 
 
 def check_cells(out: Restore, tx: Any) -> Label | None:
-    """Where another path led to one of the frame's own cells: that it still does; else the original code runs."""
+    """Paths that led to one of the frame's own cells still do, others still do not; else the original code runs."""
+    tx.settle_aliases()
     if not tx.entry_checks:
         return None
     original = out.label()
-    for name, source in dict.fromkeys(tx.entry_checks):
+    for name, source, same in dict.fromkeys(tx.entry_checks):
         out.op("LOAD_CELL", name)
         source.load(out)
-        out.op("IS_OP", False)
+        out.op("IS_OP", not same)
         out.op("JUMP_IF", "false", original)
     return original
 

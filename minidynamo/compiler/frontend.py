@@ -33,7 +33,7 @@ def guards(trace, frame):
     inputs = [value.source for value in tx.input_tensors]
     if len(inputs) > 1:
         add(TensorsNotAliased(tuple(inputs)))
-    for group in tx.alias_groups():
+    for group in tx.alias_groups:
         add(NotAliased(tuple(group)))
     return build_guards(tx.guards, frame.locals, frame.globals, frame.code, config.guards)
 

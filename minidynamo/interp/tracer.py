@@ -71,8 +71,9 @@ class Tracer(Services):
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
         self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
         # The frame's own cells are out of the guards' sight: the output code itself checks that they
-        # are the objects these sources lead to, and runs the original code where they are not.
-        self.entry_checks: list[tuple[str, Source]] = []
+        # are (or are not) the objects these sources lead to, and runs the original code otherwise.
+        self.entry_checks: list[tuple[str, Source, bool]] = []
+        self.alias_groups: list[list[Source]] = []
         self.at_exit: list[tuple[Any, tuple]] = []        # torch state to be set at the exit
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
@@ -87,7 +88,7 @@ class Tracer(Services):
         known = self.by_id.get(id(obj))
         if known is not None:
             if isinstance(known.source, Cell):
-                self.journal.append(self.entry_checks, (known.source.key, source))
+                self.journal.append(self.entry_checks, (known.source.key, source, True))
             elif known.source is not None and known.source != source:
                 self.guard(Aliased(known.source, source))
             return known
@@ -172,14 +173,21 @@ class Tracer(Services):
         if value.source is not None and id(value) not in self.changed:
             self.journal.put(self.changed, id(value), value)
 
-    def alias_groups(self) -> list[list[Source]]:
-        """Sources of user objects that must be distinct: a changed one from the others of its type."""
+    def settle_aliases(self) -> None:
+        """Find, once the trace has ended, which user objects must be distinct: a changed one from others of its type."""
         changed = {v.py_type() for v in self.changed.values() if isinstance(v, VariableTracker)}
         groups: dict[type, list[Source]] = {}
         for value in self.by_id.values():
             if value.source is not None and hasattr(value, "replay") and value.py_type() in changed:
                 groups.setdefault(value.py_type(), []).append(value.source)
-        return [g for g in groups.values() if len(g) > 1]
+        self.alias_groups = [g for g in map(self.guardable, groups.values()) if len(g) > 1]
+
+    def guardable(self, group: list[Source]) -> list[Source]:
+        """Without the frame's own cells, which the output code tells apart from the others itself."""
+        others = [s for s in group if not isinstance(s, Cell)]
+        own = [s.key for s in group if isinstance(s, Cell) and s.key in self.program.freevars]
+        self.entry_checks += [(name, source, False) for name in own for source in others]
+        return others
 
     # ---------------------------------------------------------------- control
     def stop(self, reason: Any, **fields: Any) -> NoReturn:
