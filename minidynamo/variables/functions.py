@@ -536,9 +536,12 @@ class BoundCMethodVariable(VariableTracker):
 
 
 def bind_raw(raw: Any, obj: Any) -> Any:
-    """``raw.__get__(obj)``, the way attribute access binds a C method."""
+    """``raw.__get__(obj, type(obj))``, the way attribute access binds a C method.
+
+    The type is always given: method_get in descrobject.c reads it unasked for methods that want their class.
+    """
     return raw.__get__(None, obj) if isinstance(obj, type) and isinstance(raw, types.ClassMethodDescriptorType) \
-        else raw.__get__(obj)
+        else raw.__get__(obj, type(obj))
 
 
 class PartialVariable(VariableTracker):
