@@ -49,6 +49,8 @@ class Config(types.ModuleType):
     max_trace_ops: int = 2_000_000               # interpreted instructions in one frame
     max_loop_unroll: int = 50_000                # turns of one loop that are unrolled into the trace
     max_inline_depth: int = 200                  # calls inlined within one another
+    force_break_at: int = 0                      # tests: a function breaks before its n-th instruction (0: never)
+    force_break_every: int = 0                   # tests: every trace, resume functions' too, breaks before its n-th
 
     # ---- what is said
     logs: str = ""                               # comma list: graph,guards,bytecode,graph_breaks,recompiles,side_effects

@@ -64,8 +64,8 @@ _WRITES = frozenset({"STORE_LOCAL", "LOAD_LOCAL_CLEAR", "DELETE_LOCAL"})
 def live_locals(program: Program) -> list[frozenset[str]]:
     """Names read before they are written, before each op.
 
-    Cell and free variables count as read wherever their cell is used.  ``LOAD_GLOBAL super``
-    reads the first argument and ``__class__``, which a bare ``super()`` finds in the frame.
+    Cell and free variables count as read wherever their cell is used.  A body that names ``super``
+    reads its first argument and ``__class__`` everywhere: a bare ``super()`` finds them in the frame.
     """
     found = program.memo.get("live_locals")
     if found is None:
@@ -76,13 +76,14 @@ def live_locals(program: Program) -> list[frozenset[str]]:
 def _live_locals(program: Program) -> list[frozenset[str]]:
     ops = program.ops
     bits: dict[str, int] = {}
-    reads, keeps = [0] * len(ops), [-1] * len(ops)
+    always = 0
+    if any(op.name == "LOAD_GLOBAL" and op.arg == "super" for op in ops):
+        for name in (*program.varnames[:1], "__class__"):
+            always |= bits.setdefault(name, 1 << len(bits))
+    reads, keeps = [always] * len(ops), [-1] * len(ops)
     for index, op in enumerate(ops):
         if op.name in _READS:
-            reads[index] = bits.setdefault(op.arg, 1 << len(bits))      # type: ignore[arg-type]
-        elif op.name == "LOAD_GLOBAL" and op.arg == "super":
-            for name in (*program.varnames[:1], "__class__"):
-                reads[index] |= bits.setdefault(name, 1 << len(bits))
+            reads[index] |= bits.setdefault(op.arg, 1 << len(bits))     # type: ignore[arg-type]
         if op.name in _WRITES:
             keeps[index] = ~bits.setdefault(op.arg, 1 << len(bits))     # type: ignore[arg-type]
     before = _backward(ops, reads, keeps)

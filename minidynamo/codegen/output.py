@@ -1,17 +1,19 @@
 """emit(): the code that replaces a frame's."""
 from __future__ import annotations
 
-import sys
+import contextlib
 from types import CodeType
 from typing import Any
 
 import torch
 
 from minidynamo.code import Label, assemble, live_locals
-from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH, pops, pushes
+from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH
 from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
-from minidynamo.codegen.resume import Tail, info_of, letters, resume_code
+from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
+from minidynamo.codegen.stack import after, jumped, letters, push_stack, run_op, take_stack
+from minidynamo.interp.breaks import uses_super
 from minidynamo.interp.state import PreviousException, Scope
 from minidynamo.model.variable import VariableTracker
 
@@ -147,47 +149,26 @@ def break_exit(out: Restore, trace: Any) -> None:
     settle_all(out, tx)
     replay(out, tx)
     locals_ = keep_locals(out, plan)
+    put_locals(out, program, op, locals_)
     push_stack(out, plan.stack, leave.handled)
     stack = letters(plan.stack)
     if not leave.run_op:
         hand_over(out, trace, leave.index, stack, locals_)
         return
-    failed, jumped = out.label(), out.label()
-    if op.handler is not None:
-        with out.protected(failed, op.handler.depth, op.handler.push_lasti):
-            run_op(out, op, jumped)
-    else:
-        run_op(out, op, jumped)
+    failed, landed = out.label(), out.label()
+    handler = op.handler
+    run_op(out, op, landed, contextlib.nullcontext() if handler is None
+           else out.protected(failed, handler.depth, handler.push_lasti))
     if op.name not in NO_FALL_THROUGH:
-        hand_over(out, trace, leave.index + 1, after(stack, op), locals_)
+        unbound = op.arg not in locals_ if op.name == "LOAD_LOCAL_CLEAR" else False
+        hand_over(out, trace, leave.index + 1, after(stack, op, unbound), locals_after(op, stack, locals_))
     if op.name in JUMP_EFFECT:
-        out.mark(jumped)
-        effect = JUMP_EFFECT[op.name]
-        hand_over(out, trace, op.target, stack[:len(stack) + effect] if effect < 0 else stack, locals_)
-    if op.handler is not None:
+        out.mark(landed)
+        hand_over(out, trace, op.target, jumped(stack, op), locals_)
+    if handler is not None:
         out.mark(failed)
-        depth = op.handler.depth
-        caught = stack[:depth] + ("v" if op.handler.push_lasti else "") + "v"
-        hand_over(out, trace, op.handler.target, caught, locals_, lasti=op.handler.push_lasti)
-
-
-def run_op(out: Restore, op: Any, jumped: Any) -> None:
-    if op.name == "LOAD_CONST":
-        out.load_object_unchecked(op.arg)
-    else:
-        out.op(op.name, op.arg, jumped if op.name in JUMP_EFFECT else None)
-
-
-def after(stack: str, op: Any) -> str:
-    """Stack letters once the op has fallen through."""
-    taken = pops(op.name, op.arg)
-    rest = stack[:len(stack) - taken]
-    made = pushes(op.name, op.arg)
-    special = AFTER.get(op.name)
-    return rest + (special(stack, op) if special else "v" * made)
-
-
-AFTER = {"PUSH_EXC_INFO": lambda stack, op: "ev", "PUSH_NULL": lambda stack, op: "n"}
+        caught = stack[:handler.depth] + ("v" if handler.push_lasti else "") + "v"
+        hand_over(out, trace, handler.target, caught, locals_)
 
 
 def keep_locals(out: Restore, plan: Any) -> dict[str, str]:
@@ -200,42 +181,56 @@ def keep_locals(out: Restore, plan: Any) -> dict[str, str]:
     return kept
 
 
-def push_stack(out: Restore, stack: list[VariableTracker], handled: VariableTracker | None) -> None:
-    """The stack as it stood, exceptions being handled included."""
-    active = active_exceptions(stack, handled)
-    for entry in stack:
-        if isinstance(entry, PreviousException):
-            out.load(active.pop(0))
-            out.op("PUSH_EXC_INFO")
-            out.op("POP")
+def put_locals(out: Restore, program: Any, op: Any, locals_: dict[str, str]) -> None:
+    """What the op finds by name rather than on the stack: its own local, and the first one for a bare ``super()``."""
+    names = [op.arg] if op.name in READ_LOCAL else []
+    if op.name == "CALL" and uses_super(program):
+        names += program.varnames[:1]
+    for name in names:
+        if name in program.cellvars or name in program.freevars:
+            continue
+        if name in locals_:
+            out.op("LOAD_LOCAL", locals_[name])
         else:
-            out.load(entry)
+            out.op("PUSH_NULL")
+        out.op("STORE_LOCAL", name)
 
 
-def active_exceptions(stack: list[VariableTracker], handled: VariableTracker | None) -> list[VariableTracker]:
-    """For each exception-info entry, the exception that was being handled above it."""
-    entries = [e for e in stack if isinstance(e, PreviousException)]
-    return [e.previous for e in entries[1:]] + ([handled] if entries else [])  # type: ignore[misc,list-item]
+def locals_after(op: Any, stack: str, locals_: dict[str, str]) -> dict[str, str]:
+    """Where the locals are once the op has run."""
+    if op.name == "STORE_LOCAL" and stack[-1] == "v":
+        return {**locals_, op.arg: op.arg}
+    if op.name in ("STORE_LOCAL", "DELETE_LOCAL", "LOAD_LOCAL_CLEAR"):
+        return {name: place for name, place in locals_.items() if name != op.arg}
+    return locals_
 
 
-def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[str, str], lasti: bool = False) -> None:
+READ_LOCAL = frozenset({"LOAD_LOCAL", "LOAD_LOCAL_CLEAR", "DELETE_LOCAL"})
+
+
+def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[str, str]) -> None:
     """The stack holds what `stack` says; go on at op `index` of the program."""
     program = trace.program
-    out.pos = trace.program.ops[trace.exit.index].pos
+    out.pos = program.ops[trace.exit.index].pos
     names = take_stack(out, stack)
     index = follow(program, index)
     live = live_names(program, index, locals_)
     code = resume_code(program, index, stack, live)
-    is_resume = info_of(program) is not None
-    arguments = [n for n in names if n is not None]
+    info = info_of(program)
+    root = program if info is None else info.root
+    first, rest = first_and_rest(root, live)
     load_resume(out, program, code)
-    for name in arguments:
+    for name in first:
+        if name == FIRST_COPY:
+            out.op("LOAD_DEREF", root.varnames[0])
+        else:
+            out.op("LOAD_LOCAL", locals_[name])
+    for name in names:
         out.op("LOAD_LOCAL", name)
-    for name in live:
+    for name in rest:
         out.op("LOAD_LOCAL", locals_[name])
-    count = len(arguments) + len(live)
-    out.op("BUILD_TUPLE", count)
-    if is_resume:
+    out.op("BUILD_TUPLE", len(first) + len(names) + len(rest))
+    if info is not None:
         make_tail(out)
     else:
         drive(out)
@@ -251,33 +246,6 @@ def follow(program: Any, index: int) -> int:
 def live_names(program: Any, index: int, locals_: dict[str, str]) -> tuple[str, ...]:
     live = live_locals(program)[index]
     return tuple(name for name in locals_ if name in live)
-
-
-def take_stack(out: Restore, stack: str) -> list[str | None]:
-    """Move the stack into temporaries, top first; exception info goes back to the thread."""
-    names: list[str | None] = []
-    for at in range(len(stack) - 1, -1, -1):
-        letter = stack[at]
-        name = f"___s{at}"
-        if letter == "n":
-            out.op("STORE_LOCAL", name)
-            names.append(None)
-        elif letter == "e":
-            out.begin_call()
-            out.load_object_unchecked(current_exception)
-            out.callable_done()
-            out.call(0)
-            out.op("STORE_LOCAL", name)
-            out.op("POP_EXCEPT")
-            names.append(name)
-        else:
-            out.op("STORE_LOCAL", name)
-            names.append(name)
-    return names[::-1]
-
-
-def current_exception() -> BaseException | None:
-    return sys.exc_info()[1]
 
 
 def load_resume(out: Restore, program: Any, code: CodeType) -> None:

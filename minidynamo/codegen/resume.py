@@ -13,7 +13,11 @@ from types import CodeType
 from typing import Any
 
 from minidynamo.code import Program, Writer, assemble, loops, remember
-from minidynamo.interp.state import NULL, PreviousException
+from minidynamo.codegen.stack import push_arguments
+from minidynamo.interp.breaks import uses_super
+
+
+FIRST_COPY = "___first"          # parameter that copies a first argument kept in a cell
 
 
 class Tail(tuple):
@@ -24,12 +28,11 @@ class Tail(tuple):
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What a resume function starts from.  `stack` has one letter an entry: v value, n NULL, e exception info."""
+    """What a resume function starts from.  `stack` has one letter an entry, see ``codegen.stack``."""
 
     index: int
     stack: str
     local: tuple[str, ...]
-    handler: bool                    # entered with an exception on top of the stack
 
 
 @dataclasses.dataclass(slots=True)
@@ -59,10 +62,6 @@ def resumes_of(code: CodeType) -> dict[Shape, CodeType]:
     return entry[1]
 
 
-def letters(stack: list[Any]) -> str:
-    return "".join("n" if v is NULL else "e" if isinstance(v, PreviousException) else "v" for v in stack)
-
-
 def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...]) -> CodeType:
     """The code that goes on before op `index` of `program`; one code object per shape."""
     info = info_of(program)
@@ -70,7 +69,7 @@ def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...]
         program, index = info.root, index - info.body
     assert program.code is not None
     known = resumes_of(program.code)
-    shape = Shape(index, stack, local, False)
+    shape = Shape(index, stack, local)
     code = known.get(shape)
     if code is None:
         code = known[shape] = make_resume(program, shape)
@@ -80,27 +79,35 @@ def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...]
 def make_resume(program: Program, shape: Shape) -> CodeType:
     out = Writer()
     out.pos = program.ops[shape.index].pos
-    names = []
-    for at, letter in enumerate(shape.stack):
-        if letter == "n":
-            out.op("PUSH_NULL")
-            continue
-        names.append(f"___stack{at}")
-        out.op("LOAD_LOCAL", names[-1])
-        if letter == "e":                    # becomes the exception being handled, as the block expects
-            out.op("PUSH_EXC_INFO")
-            out.op("POP")
+    stack_names = push_arguments(out, shape.stack)
+    first, rest = first_and_rest(program, shape.local)
     start = out.label()
     out.op("JUMP", target=start)
     body = len(out._ops)
     targets = out.include(program.ops)
     start.index = targets[shape.index].index
-    made = out.finish(program, argnames=(*names, *shape.local), cellvars=(),
+    made = out.finish(program, argnames=(*first, *stack_names, *rest), cellvars=(),
                       freevars=(*program.cellvars, *program.freevars))
     code = assemble(made)
     made.memo["resume"] = ResumeInfo(program, shape.index, body)
     remember(code, made)
     return code
+
+
+def first_and_rest(program: Program, local: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which parameter must stand first: a bare ``super()`` reads it there, from a cell it gets a copy."""
+    if not uses_super(program):
+        return (), local
+    first = program.varnames[0]
+    if first in program.cellvars:
+        return (FIRST_COPY,), local
+    return (first,), tuple(name for name in local if name != first)
+
+
+def first_op(program: Program) -> int:
+    """Index of the first op that is the user's own."""
+    info = info_of(program)
+    return 0 if info is None else info.body
 
 
 def loop_heads(program: Program) -> frozenset[int]:

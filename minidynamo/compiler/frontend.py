@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from minidynamo import codegen, interp
 from minidynamo.base.config import config
-from minidynamo.codegen.resume import loop_heads
+from minidynamo.codegen.resume import first_op, loop_heads
 from minidynamo.compiler import identity
 from minidynamo.compiler.pipeline import Frontend
 from minidynamo.graph import shapes
@@ -47,7 +47,7 @@ def options(options, state):
 
 
 def trace(program, frame, opts, plan):
-    opts.resume_loops, opts.closure = loop_heads(program), frame.closure
+    opts.resume_loops, opts.first, opts.closure = loop_heads(program), first_op(program), frame.closure
     return interp.trace(program, frame.locals, frame.globals, opts, plan)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.interp.breaks import why_unbreakable
 from minidynamo.interp.state import Frame
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
@@ -70,7 +71,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
     """Run the traced frame to its exit; a Stop rewinds the one instruction it happened in."""
     frame = enter_root(tx)
     ops, journal = frame.ops, tx.journal
-    limit, heads = tx.config.max_trace_ops, tx.options.resume_loops
+    heads = tx.options.resume_loops
     while True:
         index = frame.pc
         op = frame.op = ops[index]
@@ -83,8 +84,8 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
             if index in heads:
                 raise Stop(reasons.LOOP_HEAD, {}, tx.where())
             tx.steps += 1
-            if tx.steps > limit:
-                tx.stop(reasons.TRACE_TOO_LONG, count=limit, what="instructions")
+            if tx.steps > tx.last_step:
+                tx.out_of_steps()
             result = op.cache(tx, frame, op)
         except Raised as raised:
             tx.frame = frame
@@ -102,6 +103,9 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
             if result is RETURNED:
                 return Return(frame.result)
             stop = Stop(reasons.UNSUPPORTED_OP, {"opcode": op.name}, tx.where())
+        unbreakable = why_unbreakable(tx, frame, index, stop)
+        if unbreakable is not None:
+            return Skip(unbreakable)
         journal.rewind(mark)
         frame.stack[:], frame.pc, tx.handled, tx.frame = saved, index, handled, frame
         run_op = not (stop.reason is reasons.LOOP_HEAD and op.name != "FOR_ITER")
@@ -118,7 +122,6 @@ def run(tx: Any, frame: Frame) -> str:
     """Run an inlined frame until it returns or yields; user exceptions leave as Raised."""
     ops = frame.ops
     caller, tx.frame = tx.frame, frame
-    limit = tx.config.max_trace_ops
     try:
         while True:
             op = frame.op = ops[frame.pc]
@@ -134,8 +137,8 @@ def run(tx: Any, frame: Frame) -> str:
                 continue
             if result is not None:
                 return result
-            if tx.steps > limit:
-                tx.stop(reasons.TRACE_TOO_LONG, count=limit, what="instructions")
+            if tx.steps > tx.last_step:
+                tx.out_of_steps()
     finally:
         tx.frame = caller
 

@@ -19,13 +19,17 @@ NULL = NullVariable()
 
 
 class PreviousException(VariableTracker):
-    """What PUSH_EXC_INFO leaves on the stack: the exception that was being handled before."""
+    """What PUSH_EXC_INFO leaves on the stack: the exception that was being handled before.
 
-    __slots__ = ("previous",)
+    Cleanup code copies the entry, pops the copy with POP_EXCEPT and leaves the entry itself behind, `spent`.
+    """
+
+    __slots__ = ("previous", "spent")
     kind = "previous exception"
 
     def __init__(self, previous: VariableTracker | None) -> None:
         self.previous = previous
+        self.spent = False
         self.source = None
 
 

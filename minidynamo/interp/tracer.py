@@ -45,6 +45,7 @@ class Options:
     fullgraph: bool = False
     history: Any = None                       # graph.shapes.ShapeHistory of the code object
     resume_loops: frozenset[int] = frozenset()   # heads of loops this resume function starts inside of
+    first: int = 0                            # op where the user's own code begins, after a resume function's entry
     closure: tuple[types.CellType, ...] = ()     # the frame's own free cells, in the order of freevars
 
 
@@ -80,7 +81,10 @@ class Tracer(Services):
         self.frame: Frame | None = None
         self.root: Frame = Frame(program, self.scopes[id(frame_globals)], None)
         self.root_step = -1
-        self.steps = 0
+        self.steps = -options.first
+        forced = config.force_break_every or (0 if options.first else config.force_break_at)
+        self.forced = bool(forced)
+        self.last_step = forced - 1 if forced else config.max_trace_ops
 
     # ---------------------------------------------------------------- values from objects
     def build(self, obj: Any, source: Source) -> VariableTracker:
@@ -190,6 +194,12 @@ class Tracer(Services):
         return others
 
     # ---------------------------------------------------------------- control
+    def out_of_steps(self) -> NoReturn:
+        """The trace has run `last_step` instructions."""
+        if self.forced:
+            self.stop(reasons.FORCED_BREAK, count=self.last_step)
+        self.stop(reasons.TRACE_TOO_LONG, count=self.last_step, what="instructions")
+
     def stop(self, reason: Any, **fields: Any) -> NoReturn:
         raise Stop(reason, fields, self.where())
 

@@ -40,7 +40,9 @@ def push_exc_info(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("POP_EXCEPT")
 def pop_except(tx: Any, frame: Frame, op: Any) -> None:
-    tx.handled = frame.stack.pop().previous
+    entry = frame.stack.pop()
+    tx.journal.set(entry, "spent", True)
+    tx.handled = entry.previous
 
 
 @handles("CHECK_EXC_MATCH")

@@ -45,6 +45,10 @@ FULLGRAPH_HINT = Reason(
     "MD0005", "fullgraph=True allows no break",
     "The function was optimized with fullgraph=True, and tracing had to end early: {why}",
     hints=("optimize(fullgraph=False) breaks the graph here instead",), fields=("why",), category="user asked")
+FORCED_BREAK = Reason(
+    "MD0006", "break asked for by a test",
+    "config.force_break_at or config.force_break_every ends the trace after {count} instructions.",
+    hints=("leave both at 0",), fields=("count",), category="user asked")
 
 # ---- 01: calls
 PRINT_NOW = Reason(
@@ -330,6 +334,10 @@ BREAK_AT_START = Reason(
     "MD0506", "break with nothing before it",
     "The first thing `{name}` does cannot be traced, and the frame cannot be split there: {why}",
     hints=(HARMLESS,), fields=("name", "why"))
+UNBREAKABLE_FRAME = Reason(
+    "MD0507", "frame that cannot be split",
+    "Tracing ended early ({title}), and the rest of `{name}` cannot be made a function of its own: {why}.",
+    hints=(MOVE_OUT, "remove the break, then the whole function is one graph"), fields=("title", "name", "why"))
 
 # ---- 06: nonstrict_trace
 NONSTRICT_UNREGISTERED = Reason(

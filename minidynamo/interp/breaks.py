@@ -1,0 +1,73 @@
+"""Breaks: whether a frame can be split at all, and which steps a test wants it split at."""
+from __future__ import annotations
+
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.code import Program
+from minidynamo.interp.state import Frame
+from minidynamo.reasons import Stop
+from minidynamo.sources import Cell
+
+# Functions that look at the caller's frame: a rewritten frame has other locals than the user's.
+READ_FRAME = frozenset({"locals", "eval", "exec", "_getframe", "currentframe"})
+READ_FRAME_WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
+NAMES = frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME"})
+GLOBAL_ONLY = frozenset({"locals", "eval", "exec"})
+
+
+def why_unbreakable(tx: Any, frame: Frame, index: int, stop: Stop) -> Stop | None:
+    """A Stop that leaves the whole frame alone where no resume function could go on, else None."""
+    program = frame.program
+    why = None
+    if index < tx.options.first:
+        why = "it was only being entered"
+    elif reads_frame(program):
+        why = "it looks at its own variables as a namespace"
+    elif any(cell.source != Cell(name) for name, cell in frame.cells.items()):
+        why = "a comprehension in it has cells of its own"
+    elif uses_super(program) and not first_is_kept(frame):
+        why = "super() needs its first argument, which is gone or captured and assigned again"
+    if why is None:
+        return None
+    return Stop(reasons.UNBREAKABLE_FRAME, {"title": stop.reason.title, "name": program.qualname, "why": why},
+                stop.where)
+
+
+def reads_frame(program: Program) -> bool:
+    """Whether the body names a function that reads its variables through the frame."""
+    found = program.memo.get("reads_frame")
+    if found is None:
+        found = program.memo["reads_frame"] = _reads_frame(program)
+    return bool(found)
+
+
+def _reads_frame(program: Program) -> bool:
+    for index, op in enumerate(program.ops):
+        if op.name not in NAMES:
+            continue
+        if op.arg in READ_FRAME and (op.name == "LOAD_GLOBAL" or op.arg not in GLOBAL_ONLY):
+            return True
+        if op.arg in READ_FRAME_WITHOUT_ARGUMENTS and op.name == "LOAD_GLOBAL":
+            after = [o for o in program.ops[index + 1:index + 3] if o.name != "PUSH_NULL"]
+            if after and after[0].name == "CALL" and after[0].arg == (0, ()):
+                return True
+    return False
+
+
+def uses_super(program: Program) -> bool:
+    """Whether a bare ``super()`` may find its arguments in the frame."""
+    found = program.memo.get("uses_super")
+    if found is None:
+        found = program.memo["uses_super"] = bool(program.nargs()) and any(
+            op.name == "LOAD_GLOBAL" and op.arg == "super" for op in program.ops)
+    return bool(found)
+
+
+def first_is_kept(frame: Frame) -> bool:
+    """A bare ``super()`` reads the first local; one in a cell is passed on as a copy, so it must not change."""
+    program = frame.program
+    first = program.varnames[0]
+    if first in frame.cells:
+        return not any(op.name in ("STORE_DEREF", "DELETE_DEREF") and op.arg == first for op in program.ops)
+    return first in frame.local
