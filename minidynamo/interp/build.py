@@ -48,22 +48,27 @@ def build_slice(tx: Any, frame: Frame, op: Any) -> None:
     frame.stack.append(SliceVariable(*parts, *[tx.wrap(None)] * (3 - op.arg)))
 
 
+def beneath(tx: Any, frame: Frame, depth: int) -> Any:
+    """The entry `depth` from the top, built; in a resume function it may still be lazy."""
+    return real(tx, frame.stack[-depth])
+
+
 @handles("LIST_APPEND")
 def list_append(tx: Any, frame: Frame, op: Any) -> None:
     value = frame.stack.pop()
-    frame.stack[-op.arg].append(tx, value)
+    beneath(tx, frame, op.arg).append(tx, value)
 
 
 @handles("SET_ADD")
 def set_add(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    frame.stack[-op.arg].add(tx, value)
+    beneath(tx, frame, op.arg).add(tx, value)
 
 
 @handles("MAP_ADD")
 def map_add(tx: Any, frame: Frame, op: Any) -> None:
     value, key = pop(tx, frame), pop(tx, frame)
-    frame.stack[-op.arg].set_item(tx, key, value)
+    beneath(tx, frame, op.arg).set_item(tx, key, value)
 
 
 @handles("LIST_EXTEND")
@@ -71,13 +76,13 @@ def list_extend(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not iters.has_iter(value):
         tx.raise_(TypeError, f"Value after * must be an iterable, not {value.py_type().__name__}")
-    frame.stack[-op.arg].extend(tx, value)
+    beneath(tx, frame, op.arg).extend(tx, value)
 
 
 @handles("SET_UPDATE")
 def set_update(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    frame.stack[-op.arg].update(tx, value)
+    beneath(tx, frame, op.arg).update(tx, value)
 
 
 @handles("DICT_UPDATE")
@@ -85,14 +90,13 @@ def dict_update(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not hasattr(value.py_type(), "keys"):
         tx.raise_(TypeError, f"'{value.py_type().__name__}' object is not a mapping")
-    frame.stack[-op.arg].update(tx, value)
+    beneath(tx, frame, op.arg).update(tx, value)
 
 
 @handles("DICT_MERGE")
 def dict_merge(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    target = frame.stack[-op.arg]
-    function = frame.stack[-op.arg - 2]
+    target, function = beneath(tx, frame, op.arg), beneath(tx, frame, op.arg + 2)
     name = getattr(function, "shown_name", lambda: "function")()
     if not hasattr(value.py_type(), "keys"):
         tx.raise_(TypeError, f"{name} argument after ** must be a mapping, not {value.py_type().__name__}")

@@ -63,6 +63,9 @@ class FunctionVariable(HashedByIdentity):
         return function
 
     def set_part(self, tx: Any, bit: int, value: VariableTracker) -> None:
+        if bit == ANNOTATIONS and isinstance(value, TupleVariable):     # names and values in turn
+            pairs = [real(tx, v) for v in value.items]
+            value = DictVariable.of_pairs(tx, list(zip(pairs[::2], pairs[1::2])))
         self.parts[bit] = value
 
     def py_type(self) -> type:
