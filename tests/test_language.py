@@ -285,28 +285,6 @@ def while_on_data(x):
     return x, n
 
 
-@program
-def match_values(x):
-    def which(v):
-        match v:
-            case 0 | 1:
-                return "small"
-            case [a, b, *rest] if rest:
-                return a, b, rest
-            case [a]:
-                return "one", a
-            case {"k": k, **others}:
-                return k, others
-            case str(s):
-                return s
-            case None:
-                return "none"
-            case _:
-                return "other"
-
-    return [which(v) for v in (0, [1, 2, 3], [9], {"k": 1, "z": 2}, "s", None, 2.5)], x
-
-
 # ---------------------------------------------------------------- exceptions and with
 @program
 def exceptions_flow(x):

@@ -29,6 +29,11 @@ class CannotRebuild(Exception):
         self.value, self.why = value, why
 
 
+def defines(cls: type, name: str) -> bool:
+    """Whether instances of `cls` have the slot: the type's MRO is asked, never its metaclass."""
+    return any(name in vars(klass) for klass in cls.__mro__)
+
+
 class VariableTracker:
     """One value.  `source` says where the user's object is, None if it was made while tracing."""
 
@@ -69,33 +74,33 @@ class VariableTracker:
         tx.unsupported(self, f".{name} = ..." if value is not None else f"del .{name}")
 
     def tp_call(self, tx: Tracer, args: Args, kwargs: Kwargs) -> VariableTracker:
-        if not hasattr(self.py_type(), "__call__"):
+        if not defines(self.py_type(), "__call__"):
             tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not callable")
         return tx.unsupported(self, "()")
 
     def tp_iter(self, tx: Tracer) -> VariableTracker:
-        if not hasattr(self.py_type(), "__iter__") and not hasattr(self.py_type(), "__getitem__"):
+        if not defines(self.py_type(), "__iter__") and not defines(self.py_type(), "__getitem__"):
             tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not iterable")
         return tx.unsupported(self, "iter()")
 
     def tp_iternext(self, tx: Tracer) -> VariableTracker | None:
-        if not hasattr(self.py_type(), "__next__"):
+        if not defines(self.py_type(), "__next__"):
             tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not an iterator")
         return tx.unsupported(self, "next()")
 
     def sq_length(self, tx: Tracer) -> VariableTracker:
-        if not hasattr(self.py_type(), "__len__"):
+        if not defines(self.py_type(), "__len__"):
             tx.raise_(TypeError, f"object of type '{self.py_type().__name__}' has no len()")
         return tx.unsupported(self, "len()")
 
     def mp_subscript(self, tx: Tracer, key: VariableTracker) -> VariableTracker:
-        if not hasattr(self.py_type(), "__getitem__"):
+        if not defines(self.py_type(), "__getitem__"):
             tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not subscriptable")
         return tx.unsupported(self, "[...]")
 
     def mp_ass_subscript(self, tx: Tracer, key: VariableTracker, value: VariableTracker | None) -> None:
         name, verb = ("__setitem__", "assignment") if value is not None else ("__delitem__", "deletion")
-        if not hasattr(self.py_type(), name):
+        if not defines(self.py_type(), name):
             tx.raise_(TypeError, f"'{self.py_type().__name__}' object does not support item {verb}"
                       if value is not None else f"'{self.py_type().__name__}' object doesn't support item {verb}")
         tx.unsupported(self, "[...] = ..." if value is not None else "del [...]")
@@ -107,7 +112,7 @@ class VariableTracker:
     def nb_bool(self, tx: Tracer) -> VariableTracker | None:
         """None when the type has neither ``__bool__`` nor ``__len__`` (then it is true)."""
         cls = self.py_type()
-        if hasattr(cls, "__bool__") or hasattr(cls, "__len__"):
+        if defines(cls, "__bool__") or defines(cls, "__len__"):
             return tx.unsupported(self, "bool()")
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from minidynamo.model.variable import NotConstant, VariableTracker
+from minidynamo.model.variable import NotConstant, VariableTracker, defines
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
@@ -64,7 +64,7 @@ def contains(tx: Any, container: VariableTracker, item: VariableTracker) -> Vari
     if result is not None:
         return result
     cls = container.py_type()
-    if not hasattr(cls, "__iter__") and not hasattr(cls, "__getitem__"):
+    if not defines(cls, "__iter__") and not defines(cls, "__getitem__"):
         tx.raise_(TypeError, f"argument of type '{cls.__name__}' is not iterable")
     iterator = container.tp_iter(tx)
     while (found := iterator.tp_iternext(tx)) is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.model.variable import VariableTracker, real
+from minidynamo.model.variable import VariableTracker, defines, real
 
 
 def iterate(tx: Any, value: VariableTracker) -> Iterator[VariableTracker]:
@@ -66,4 +66,4 @@ def too_few(tx: Any, count: int, have: int) -> None:
 
 def has_iter(value: VariableTracker) -> bool:
     cls = value.py_type()
-    return hasattr(cls, "__iter__") or hasattr(cls, "__getitem__")
+    return defines(cls, "__iter__") or defines(cls, "__getitem__")

@@ -7,7 +7,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.model.tables import Methods, meaning
-from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import inner
@@ -52,7 +52,7 @@ def call_id(tx, obj, /):
 
 @meaning(callable)
 def call_callable(tx, obj, /):
-    return ConstantVariable(hasattr(obj.py_type(), "__call__"))
+    return ConstantVariable(defines(obj.py_type(), "__call__"))
 
 
 @meaning(getattr)

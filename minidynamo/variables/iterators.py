@@ -6,7 +6,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import builds, meaning
-from minidynamo.model.variable import CannotRebuild, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, VariableTracker, defines, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
 from minidynamo.protocol.attrs import attribute_error
@@ -29,7 +29,7 @@ class IteratorVariable(HashedByIdentity):
         return self
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        if not hasattr(self.py_type(), name):
+        if not defines(self.py_type(), name):
             attribute_error(tx, self, name)
         if name == "__class__":
             return tx.wrap(self.py_type())
@@ -493,7 +493,7 @@ def call_reversed(tx, sequence, /):
         return RangeIterator(part.value[::-1])
     if hasattr(part, "reversed_iterator"):
         return part.reversed_iterator(tx)
-    if not (hasattr(sequence.py_type(), "__len__") and hasattr(sequence.py_type(), "__getitem__")) \
+    if not (defines(sequence.py_type(), "__len__") and defines(sequence.py_type(), "__getitem__")) \
             or isinstance(part.py_type(), type) and issubclass(part.py_type(), (set, frozenset)):
         tx.raise_(TypeError, f"'{sequence.py_type().__name__}' object is not reversible")
     if issubclass(part.py_type(), dict):

@@ -6,7 +6,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
 from minidynamo.model.tables import builds_when
-from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker
+from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
 from minidynamo.protocol import attrs, compare, numbers
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, generic_setattr, special_is_python, type_lookup
 from minidynamo.sources import InstanceAttr, PlainInstanceAttr
@@ -156,7 +156,7 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__iter__")
         if method is not None:
             result = tx.call(method, [])
-            if not hasattr(result.py_type(), "__next__"):
+            if not defines(result.py_type(), "__next__"):
                 tx.raise_(TypeError, f"iter() returned non-iterator of type '{result.py_type().__name__}'")
             return result
         if self.inner is not None:
