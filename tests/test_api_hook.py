@@ -277,7 +277,7 @@ def test_backend_that_returns_nothing(use):
                                      lambda gm, inputs: functools.partial(lambda x: (torch.relu(x),))])
 def test_graph_callables_run(use, backend):
     seen = []
-    use(lower=graph_of_relu, emit=lambda trace, call: seen.append(call) or identity.emit(trace, call))
+    use(lower=graph_of_relu, emit=lambda trace, lowered, call: seen.append(call) or identity.emit(trace, lowered, call))
     assert minidynamo.optimize(helper, backend=backend)(1) == 2
     assert torch.equal(seen[0](torch.tensor([-1.0, 2.0]))[0], torch.tensor([0.0, 2.0]))
     assert counters["stats"] == {"unique_graphs": 1, "calls_captured": 1}

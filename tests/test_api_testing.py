@@ -24,8 +24,8 @@ def use(monkeypatch):
 
 def other_code(fn) -> dict:
     """A frontend that is wrong: it installs the code of `fn`."""
-    def emit(trace, call) -> CodeType:
-        return fn.__code__ if trace.program.name == "f" else identity.emit(trace, call)
+    def emit(trace, lowered, call) -> CodeType:
+        return fn.__code__ if trace.program.name == "f" else identity.emit(trace, lowered, call)
     return {"emit": emit}
 
 

@@ -17,7 +17,7 @@ def iterate(tx: Any, value: VariableTracker) -> Iterator[VariableTracker]:
     while (item := step(tx)) is not None:
         count += 1
         if count > limit:
-            tx.stop(reasons.TRACE_TOO_LONG, limit=limit)
+            tx.stop(reasons.TRACE_TOO_LONG, count=limit, what="turns of one loop")
         yield real(tx, item)
 
 

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tools for people: explain, tables, bytecode dumps; the only package besides api.py that may import late."""

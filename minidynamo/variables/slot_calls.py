@@ -9,7 +9,7 @@ from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, numbers
 from minidynamo.variables import exceptions
-from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.mappings import DictVariable
@@ -214,7 +214,6 @@ def exception_slot(tx: Any, name: str, args: list) -> VariableTracker | None:
 
 def class_slot(tx: Any, name: str, args: list, kwargs: dict) -> VariableTracker | None:
     """type.__call__, type.__getattribute__, type.__setattr__ as a metaclass reaches them."""
-    from minidynamo.variables.classes import type_call  # noqa: PLC0415
     cls = args[0]
     if name == "__call__":
         return type_call(tx, cls, args[1:], kwargs)
