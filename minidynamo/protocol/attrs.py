@@ -84,8 +84,17 @@ def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker
 
 def describe(tx: Any, found: Found, obj: VariableTracker | None, cls: type) -> VariableTracker:
     """What reading a class attribute through `obj` (None: through the class) gives."""
-    value = class_value(tx, found)
-    return value.tp_descr_get(tx, obj, cls) if hasattr(value, "tp_descr_get") else value
+    return bind_value(tx, class_value(tx, found), obj, cls)
+
+
+def bind_value(tx: Any, value: VariableTracker, obj: VariableTracker | None, cls: type) -> VariableTracker:
+    """``value.__get__(obj, cls)`` where its type has it; a kind without that slot stops here."""
+    getter = getattr(value, "tp_descr_get", None)
+    if getter is not None:
+        return getter(tx, obj, cls)
+    if hasattr(value.py_type(), "__get__"):
+        tx.unsupported(value, "an attribute that is read through its __get__")
+    return value
 
 
 def attribute_error(tx: Any, obj: VariableTracker, name: str) -> None:
@@ -115,7 +124,10 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     cls = obj.py_type()
     found = type_lookup(tx, cls, name)
     if found is not None and found.value is None and is_data_descriptor(found.raw):
-        class_value(tx, found).tp_descr_set(tx, obj, value)
+        descriptor = class_value(tx, found)
+        if not hasattr(descriptor, "tp_descr_set"):
+            tx.unsupported(descriptor, f".{name} = ... through its __set__")
+        descriptor.tp_descr_set(tx, obj, value)
         return
     if not obj.has_instance_dict():
         if found is not None:

@@ -52,8 +52,7 @@ class ClassVariable(HashedByIdentity):
             return describe(tx, meta, self, type(self.cls))
         own = type_lookup(tx, self.cls, name)
         if own is not None:
-            value = class_value(tx, own)
-            return value.tp_descr_get(tx, None, self.cls) if hasattr(value, "tp_descr_get") else value
+            return describe(tx, own, None, self.cls)
         if meta is not None:
             return describe(tx, meta, self, type(self.cls))
         hook = type_lookup(tx, type(self.cls), "__getattr__")

@@ -7,7 +7,7 @@ from typing import Any
 from minidynamo.guards.kinds import HasKey, SameObject
 from minidynamo.model.tables import builds, builds_subclasses
 from minidynamo.model.variable import VariableTracker
-from minidynamo.protocol.attrs import attribute_error, generic_getattr, special_is_python
+from minidynamo.protocol.attrs import attribute_error, generic_getattr, is_data_descriptor, special_is_python, type_lookup
 from minidynamo.variables.functions import HashedByIdentity
 
 
@@ -33,7 +33,9 @@ class ModuleVariable(HashedByIdentity):
         out.load_object_unchecked(self.module)
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        scope = tx.scope_of(self.module.__dict__)
+        if type(self.module) is not types.ModuleType and special_is_python(tx, type(self.module), "__getattribute__"):
+            tx.unsupported(self, f".{name} through __getattribute__")
+        scope = tx.scope_of(module_dict(self.module))
         if name in scope.written:
             if scope.written[name] is not None:
                 return scope.written[name]
@@ -67,7 +69,18 @@ class ModuleVariable(HashedByIdentity):
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         if special_is_python(tx, type(self.module), "__setattr__"):
             tx.unsupported(self, f".{name} = ...")
-        tx.write_global(tx.scope_of(self.module.__dict__), name, value)
+        found = type_lookup(tx, type(self.module), name)
+        if found is not None and is_data_descriptor(found.raw):
+            tx.unsupported(self, f".{name} = ... through its __set__")
+        tx.write_global(tx.scope_of(module_dict(self.module)), name, value)
+
+
+def module_dict(module: types.ModuleType) -> dict[str, Any]:
+    """The namespace, with no user code run by asking for it."""
+    return MODULE_DICT.__get__(module)
+
+
+MODULE_DICT = vars(types.ModuleType)["__dict__"]
 
 
 @builds(types.ModuleType)

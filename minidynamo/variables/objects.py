@@ -101,7 +101,7 @@ class ObjectVariable(VariableTracker):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        return [*[v for v in self.fields.values() if v is not None], *(self.inner.children() if self.inner else [])]
+        return [*[v for v in self.fields.values() if v is not None], *inner_children(self.inner)]
 
     def rebuild(self, out: Any) -> None:
         self.create(out)
@@ -311,13 +311,15 @@ class ObjectVariable(VariableTracker):
         """A user's own descriptor found in a class."""
         getter = self.special(tx, "__get__")
         if getter is None:
-            return self
+            return tx.unsupported(self, "__get__()") if hasattr(self.cls, "__get__") else self
         return tx.call(getter, [obj if obj is not None else tx.wrap(None), tx.class_of(cls)])
 
     def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
         name = "__set__" if value is not None else "__delete__"
         setter = self.special(tx, name)
         if setter is None:
+            if hasattr(self.cls, name):
+                tx.unsupported(self, f"{name}()")
             tx.raise_(AttributeError, name)
         tx.call(setter, [obj] if value is None else [obj, value])
 
@@ -332,6 +334,12 @@ class ObjectVariable(VariableTracker):
 
     def as_constant(self) -> Any:
         raise NotConstant(self)
+
+
+def inner_children(inner: VariableTracker | None) -> list[VariableTracker]:
+    """What the builtin part holds; a number or text holds nothing."""
+    children = getattr(inner, "children", None)
+    return [] if children is None else children()
 
 
 def as_hash(value: int) -> int:
