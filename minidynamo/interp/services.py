@@ -16,7 +16,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
-from minidynamo.variables import builtins_, exceptions, slot_calls, tensors, torch_ops
+from minidynamo.variables import builtins_, exceptions, namespaces, slot_calls, tensors, torch_ops
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -261,13 +261,17 @@ class Services:
         self.unsupported(obj, f".{raw.__name__} = ...")
 
     def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
-        self.unsupported(obj, ".__dict__")
+        return namespaces.namespace_of(self, obj)
 
     def class_namespace(self, cls: ClassVariable) -> VariableTracker:
-        self.unsupported(cls, ".__dict__")
+        return namespaces.ClassNamespace(self, cls.cls)
 
-    def module_namespace(self, module: VariableTracker) -> VariableTracker:
-        self.unsupported(module, ".__dict__")
+    def module_namespace(self, module: Any) -> VariableTracker:
+        return namespaces.scope_namespace(self, self.scope_of(module.module.__dict__))
+
+    def globals_namespace(self) -> VariableTracker:
+        """``globals()`` of the running frame."""
+        return namespaces.scope_namespace(self, self.frame.scope)
 
     def lazy_module_attribute(self, module: VariableTracker, name: str) -> VariableTracker:
         self.unsupported(module, f".{name} by __getattr__")

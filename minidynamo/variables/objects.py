@@ -21,13 +21,14 @@ class ObjectVariable(VariableTracker):
     user's object ``obj``.  ``inner`` is the builtin part of a subclass of list, dict, int …
     """
 
-    __slots__ = ("cls", "obj", "fields", "inner", "made_at")
+    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace")
     kind = "object"
 
     def __init__(self, cls: type, obj: Any = None, source: Any = None, inner: VariableTracker | None = None) -> None:
         self.cls, self.obj, self.source, self.inner = cls, obj, source, inner
         self.fields: dict[str, VariableTracker | None] = {}
         self.made_at: int | None = None
+        self.namespace: Any = None                    # ``__dict__`` as a value, once somebody asked for it
 
     def py_type(self) -> type:
         return self.cls
