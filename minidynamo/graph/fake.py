@@ -7,10 +7,12 @@ its own way: a value the op needs (`DataDependent`), an operator fakes cannot ru
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -176,8 +178,9 @@ class FakeEnv:
             dims = [dynamic_dims.get(i, DimDynamic.STATIC) for i in range(tensor.dim())]
             context = StatefulSymbolicContext(dynamic_sizes=dims, tensor_source=ShapeSource(source))
         try:
-            fake = self.mode.from_tensor(tensor, source=ShapeSource(source), static_shapes=context is None,
-                                         symbolic_context=context, trace=False)
+            with contextlib.nullcontext() if tensor.is_leaf else _quiet():
+                fake = self.mode.from_tensor(tensor, source=ShapeSource(source), static_shapes=context is None,
+                                             symbolic_context=context, trace=False)
         except (UnsupportedFakeTensorException, NotImplementedError) as e:
             raise CannotFake(str(e)) from e
         record = Faked(tensor, source, fake, context, tensor_state(fake))
@@ -266,6 +269,14 @@ def _symbolic_numbers(fake: torch.Tensor) -> tuple[tuple[tuple, Any], ...]:
     numbers += [(("stride", i), n) for i, n in enumerate(fake.stride())]
     numbers.append((("storage_offset",), fake.storage_offset()))
     return tuple([(accessor, n) for accessor, n in numbers if type(n) is not int])
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """torch reads ``.grad`` of a result while faking it, and warns the user, who may have made warnings errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _why_not(tensor: torch.Tensor) -> str | None:

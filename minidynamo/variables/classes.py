@@ -439,6 +439,21 @@ def is_subclass(tx: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
     return tx.check_by_metaclass("__subclasscheck__", obj, cls)
 
 
+@meaning(type.__instancecheck__)
+def call_real_isinstance(tx, cls, obj, /):
+    """``super().__instancecheck__`` of a metaclass (_PyObject_RealIsInstance)."""
+    return ConstantVariable(issubclass_plainly(obj.py_type(), cls.as_object()))
+
+
+@meaning(type.__subclasscheck__)
+def call_real_issubclass(tx, cls, other, /):
+    return ConstantVariable(issubclass_plainly(other.as_object(), cls.as_object()))
+
+
+def issubclass_plainly(kind: type, cls: type) -> bool:
+    return type.__subclasscheck__(cls, kind)
+
+
 def build_class(tx: Any, obj: type, source: Any) -> VariableTracker:
     tx.guard(SameObject(source, obj))
     return ClassVariable(obj, source)

@@ -1,0 +1,141 @@
+"""nn.Module instances: calls without hooks go straight to ``forward``; registered names are read from the tables.
+
+Everything here is a short cut for what inlining ``torch/nn/modules/module.py`` would give, taken only
+where the class leaves torch's own method in place; otherwise that code is inlined like any other.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as nn_module
+
+from minidynamo.guards.kinds import InInstanceDict, Length, TypeIs
+from minidynamo.model.tables import builds_when
+from minidynamo.model.variable import VariableTracker
+from minidynamo.protocol import attrs, compare
+from minidynamo.protocol.attrs import attribute_error, generic_getattr, type_lookup
+from minidynamo.sources import DictItem, DictRoot
+from minidynamo.sources.source import instance_dict
+from minidynamo.variables.namespaces import PartialDict
+from minidynamo.variables.objects import OBJECT_ATTRIBUTES, ObjectVariable
+
+TABLES = ("_parameters", "_buffers", "_modules")
+HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
+GLOBAL_HOOKS = ("_global_backward_pre_hooks", "_global_backward_hooks", "_global_forward_hooks",
+                "_global_forward_pre_hooks")
+STOCK = {name: vars(nn.Module)[name] for name in ("__call__", "_call_impl", "__getattr__", "__setattr__", "__delattr__")}
+REGISTERED = (nn.Parameter, nn.Module, nn.Buffer)
+
+
+class NNModuleVariable(ObjectVariable):
+    """An nn.Module instance."""
+
+    __slots__ = ()
+    kind = "nn.Module"
+
+    # ---- attributes
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        """slot_tp_getattr_hook with ``nn.Module.__getattr__`` as the hook."""
+        fixed = OBJECT_ATTRIBUTES.get(name)
+        if fixed is not None or not (is_stock(tx, self.cls, "__getattr__")
+                                     and not attrs.special_is_python(tx, self.cls, "__getattribute__")):
+            return super().tp_getattro(tx, name)
+        value = tx.catching_attribute_error(lambda: generic_getattr(tx, self, name), self.cls)
+        if value is None:
+            value = self.registered(tx, name)
+        if value is None:
+            attribute_error(tx, self, name)
+        return value
+
+    def registered(self, tx: Any, name: str) -> VariableTracker | None:
+        """nn.Module.__getattr__: the first table that has the name."""
+        for which in TABLES:
+            table = self.instance_get(tx, which)
+            if table is None:
+                continue
+            if isinstance(table, PartialDict):
+                value = table.find_name(tx, name)
+            elif compare.truth(tx, compare.contains(tx, table, tx.wrap(name))):
+                value = table.mp_subscript(tx, tx.wrap(name))
+            else:
+                value = None
+            if value is not None:
+                return value
+        return None
+
+    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
+        if name in TABLES and name not in self.fields and self.obj is not None:
+            table = instance_dict(self.obj).get(name)
+            if type(table) is dict and id(table) not in tx.by_id and all(type(key) is str for key in table):
+                source = self.attr_source(name)
+                tx.guard(TypeIs(source, dict))
+                return tx.enter(table, PartialDict(tx, table, source))
+        return super().instance_get(tx, name)
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        """nn.Module.__setattr__ of a name and a value that no table is concerned with is object's."""
+        method = "__setattr__" if value is not None else "__delattr__"
+        if is_stock(tx, self.cls, method) and not (value is not None and issubclass(value.py_type(), REGISTERED)) \
+                and self.tables_lack(tx, name):
+            attrs.generic_setattr(tx, self, name, value)
+        else:
+            super().tp_setattro(tx, name, value)
+
+    def tables_lack(self, tx: Any, name: str) -> bool:
+        for which in TABLES:
+            table = self.instance_get(tx, which)
+            if not isinstance(table, PartialDict) or table.has_name(tx, name):
+                return False
+        return True
+
+    # ---- calls
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        """nn.Module._call_impl without hooks is ``self.forward(*args, **kwargs)``."""
+        if self.obj is None or not self.calls_forward(tx):
+            return super().tp_call(tx, args, kwargs)
+        return tx.call(self.tp_getattro(tx, "forward"), args, kwargs)
+
+    def calls_forward(self, tx: Any) -> bool:
+        """Whether a call comes down to ``forward``; what says so is guarded, cheaply, in any case."""
+        if not (is_stock(tx, self.cls, "__call__") and is_stock(tx, self.cls, "_call_impl")):
+            return False
+        own = instance_dict(self.obj)
+        if "_compiled_call_impl" in own or "_call_impl" in own or torch._C._get_tracing_state():
+            return False
+        if any(name in self.fields for name in (*HOOKS, "_compiled_call_impl", "_call_impl")):
+            return False
+        if any(own.get(name, self) for name in HOOKS) or any(getattr(nn_module, name) for name in GLOBAL_HOOKS):
+            return False
+        changed = tx.scope_of(nn_module.__dict__).written
+        if changed or any(id(own[name]) in tx.by_id for name in HOOKS):
+            return False                     # the trace itself has touched hooks: the real code decides
+        guard_no_hooks(tx, self)
+        return True
+
+
+def is_stock(tx: Any, cls: type, name: str) -> bool:
+    """Whether the class's method is nn.Module's own, guarded."""
+    found = type_lookup(tx, cls, name)
+    if found is None or found.value is not None or found.owner is not nn.Module or found.raw is not STOCK[name]:
+        return False
+    attrs.class_value(tx, found)
+    return True
+
+
+def guard_no_hooks(tx: Any, module: NNModuleVariable) -> None:
+    for name in ("_compiled_call_impl", "_call_impl"):
+        tx.guard(InInstanceDict(module.source, name, False))
+    for name in HOOKS:
+        tx.guard(Length(module.attr_source(name), 0, dict))
+    scope = DictRoot(nn_module.__dict__, nn_module.__name__)
+    for name in GLOBAL_HOOKS:
+        tx.guard(Length(DictItem(scope, name), 0, dict))
+
+
+@builds_when("nn module", lambda obj: isinstance(obj, nn.Module) and type(obj).__module__ != "builtins",
+             before=("user object",))
+def build_nn_module(tx: Any, obj: nn.Module, source: Any) -> VariableTracker:
+    tx.guard(TypeIs(source, type(obj)))
+    return NNModuleVariable(type(obj), obj, source)
