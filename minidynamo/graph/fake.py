@@ -178,7 +178,7 @@ class FakeEnv:
             dims = [dynamic_dims.get(i, DimDynamic.STATIC) for i in range(tensor.dim())]
             context = StatefulSymbolicContext(dynamic_sizes=dims, tensor_source=ShapeSource(source))
         try:
-            with contextlib.nullcontext() if tensor.is_leaf else _quiet():
+            with contextlib.nullcontext() if tensor.is_leaf else _no_warnings():
                 fake = self.mode.from_tensor(tensor, source=ShapeSource(source), static_shapes=context is None,
                                              symbolic_context=context, trace=False)
         except (UnsupportedFakeTensorException, NotImplementedError) as e:
@@ -272,7 +272,7 @@ def _symbolic_numbers(fake: torch.Tensor) -> tuple[tuple[tuple, Any], ...]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _no_warnings() -> Iterator[None]:
     """torch reads ``.grad`` of a result while faking it, and warns the user, who may have made warnings errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
