@@ -85,13 +85,17 @@ def scalar_tensor(value: float) -> Any:
 
 def ambient(out: Restore, tx: Any) -> None:
     """Torch state that the trace leaves other than it found it (a graph may have been compiled without the switch)."""
-    for setter, value in tx.ambient_changes():
+    set_state(out, tx.at_exit)
+
+
+def set_state(out: Restore, settings: list[Any]) -> None:
+    for setter, args in settings:
         out.begin_call()
         out.load_object_unchecked(setter)
         out.callable_done()
-        for part in value:
+        for part in args:
             out.load_object_unchecked(part)
-        out.call(len(value))
+        out.call(len(args))
         out.op("POP")
 
 

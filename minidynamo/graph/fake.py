@@ -118,7 +118,7 @@ class Faked:
 
 def tensor_state(t: torch.Tensor) -> tuple:
     """What an op can change on a fake in place: version, autograd and layout."""
-    return (t._version, t.requires_grad, t.is_leaf, *layout(t))
+    return (0 if t.is_inference() else t._version, t.requires_grad, t.is_leaf, *layout(t))
 
 
 def layout(t: torch.Tensor) -> tuple:

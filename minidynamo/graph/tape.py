@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from minidynamo.graph.ambient import AMBIENT, current
 from minidynamo.graph.fake import FakeEnv, tensor_state
 from minidynamo.graph.symbols import SYMBOLIC, SymbolNodes, UnknownSymbol
 
@@ -43,12 +44,6 @@ class Node:
     def __repr__(self) -> str:
         target = self.target if isinstance(self.target, str) else getattr(self.target, "__name__", self.target)
         return f"<%{self.index} {self.kind} {target}>"
-
-
-# Thread state that ops on the tape may switch: how to read it, so that undo can put it back.
-AMBIENT: dict[Any, Callable[[], Any]] = {
-    torch._C._set_grad_enabled: torch.is_grad_enabled,
-}
 
 
 class Tape:
@@ -88,9 +83,8 @@ class Tape:
         args, kwargs = self._own(tuple(args)), self._own(dict(kwargs))
         values, kwvalues = values_of(args), values_of(kwargs)
         before = _states(values, kwvalues) if _may_change_layout(target, kwargs) else ()
-        ambient = AMBIENT.get(target) if not method else None
-        if ambient is not None:
-            self.journal.did(target, ambient())
+        if not method and target in AMBIENT:
+            self.journal.did(target, *current(target, args))
         try:
             value = self.env.run(target, values, kwvalues)
         finally:

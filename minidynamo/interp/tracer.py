@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import torch
+from torch.utils import _device
 
 from minidynamo import reasons
 from minidynamo.base.config import config
 from minidynamo.base.journal import Journal
 from minidynamo.code import Program, decode
+from minidynamo.graph import ambient
 from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
 from minidynamo.graph.shapes import Shapes
 from minidynamo.graph.tape import Node, Tape
-from minidynamo.guards.kinds import Aliased, Guard, SameObject, TypeIs
+from minidynamo.guards.kinds import Aliased, DefaultDevice, GlobalState, Guard, ModeStack, SameObject, TypeIs
 from minidynamo.guards.set import GuardSet
+from minidynamo.guards.state import mode_stack
 from minidynamo.interp import loop
 from minidynamo.interp.services import Services
 from minidynamo.interp.state import Frame, Scope
@@ -66,6 +69,8 @@ class Tracer(Services):
         self.repr_running: list[VariableTracker] = []
         self.inner_changed: dict[int, VariableTracker] = {}
         self.guards = GuardSet()
+        for guard in (GlobalState(), ModeStack(mode_stack()), DefaultDevice(_device.CURRENT_DEVICE)):
+            self.guards.add(guard)
         self.by_id: dict[int, VariableTracker] = {}       # user's objects seen so far
         self.keep: list[Any] = []                         # keeps them alive while ids are in use
         self.type_memo: dict[tuple[type, str], Any] = {}
@@ -75,7 +80,9 @@ class Tracer(Services):
         # are (or are not) the objects these sources lead to, and runs the original code otherwise.
         self.entry_checks: list[tuple[str, Source, bool]] = []
         self.alias_groups: list[list[Source]] = []
-        self.at_exit: list[tuple[Any, tuple]] = []        # torch state to be set at the exit
+        self.on_entry: list[ambient.Setting] = []         # torch state that the graph may switch, as it was
+        self.at_exit: list[ambient.Setting] = []          # ... and what is to be set at the exit
+        self.nesting = 0                                  # autocast regions entered, less those left
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
         self.frame: Frame | None = None
@@ -311,40 +318,24 @@ class Tracer(Services):
         return tensors.from_node(self, node)
 
     # ---------------------------------------------------------------- torch's global state
-    def ambient_changes(self) -> list[tuple[Any, tuple]]:
-        """(setter, arguments) that bring torch's state from what it was on entry to what it is at the exit."""
-        return self.at_exit
-
     @contextlib.contextmanager
     def ambient(self) -> Iterator[None]:
-        """Torch state is changed for real while tracing, so that fakes see it, and put back here."""
-        saved = AmbientState()
+        """Torch state is switched for real while tracing, so that fakes see it, and put back here."""
+        rng = torch.get_rng_state()
+        self.on_entry = ambient.snapshot()
         try:
             yield
+            self.at_exit = ambient.changes(self.on_entry)
+            if self.nesting:
+                self.at_exit.append((ambient.nesting_by, (self.nesting,)))
         finally:
-            saved.restore()
-
-
-class AmbientState:
-    """Torch's thread state that traced code may switch."""
-
-    def __init__(self) -> None:
-        self.grad, self.dtype = torch.is_grad_enabled(), torch.get_default_dtype()
-        self.rng = torch.get_rng_state()
-        self.autocast = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
-        self.cache = torch.is_autocast_cache_enabled()
-
-    def restore(self) -> None:
-        torch.set_grad_enabled(self.grad)
-        if torch.get_default_dtype() is not self.dtype:
-            torch.set_default_dtype(self.dtype)
-        torch.set_rng_state(self.rng)
-        for device, enabled, dtype in self.autocast:
-            if torch.is_autocast_enabled(device) != enabled:
-                torch.set_autocast_enabled(device, enabled)
-            if torch.get_autocast_dtype(device) is not dtype:
-                torch.set_autocast_dtype(device, dtype)
-        torch.set_autocast_cache_enabled(self.cache)
+            ambient.nesting_by(-self.nesting)
+            if ambient.changes(self.on_entry):
+                ambient.restore(self.on_entry)
+            if any(node.target is torch.set_autocast_enabled for node in self.tape.nodes):
+                torch.clear_autocast_cache()        # of casts of fakes
+            if not torch.equal(rng, torch.get_rng_state()):
+                torch.set_rng_state(rng)
 
 
 class LazyWhere:

@@ -18,9 +18,10 @@ try:
 except ImportError:                             # numpy is optional, also for torch
     np = types.SimpleNamespace(ndarray=())      # type: ignore[assignment]
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented), range)
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented), range,
+          torch.device)
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
-           types.CodeType, torch.dtype, torch.device, torch.layout, torch.memory_format)
+           types.CodeType, torch.dtype, torch.layout, torch.memory_format)
 _ITERATORS = tuple({type(iter(made)) for made in ([], (), {}, {}.values(), {}.items(), set(), range(0), range(1 << 70),
                                                    "", b"", reversed([]))} | {itertools.count, itertools.cycle})
 

@@ -10,7 +10,7 @@ import torch.overrides
 
 from minidynamo import reasons
 from minidynamo.model import marks
-from minidynamo.model.tables import PROXIES, torch_rule
+from minidynamo.model.tables import PROXIES, TORCH_RULES, torch_rule
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.variables import tensors
 from minidynamo.variables.constants import ConstantVariable
@@ -51,6 +51,8 @@ def op_ids() -> dict[int, Any]:
             if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType)) or (
                     isinstance(raw, types.FunctionType) and id(raw) in found):
                 found[id(raw)] = raw
+    for name in dir(object):        # what tensors inherit from object is not theirs
+        found.pop(id(getattr(object, name)), None)
     return found
 
 
@@ -167,12 +169,27 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
         return tx.emit(fn, [proxy(tx, a) for a in args], {k: proxy(tx, v) for k, v in kwargs.items()})
     if fn in marks.NONSTRICT:
         return tx.call_nonstrict(fn, args, kwargs)
+    if getattr(fn, "__code__", None) is TORCH_DISABLED:
+        return call_torch_disabled(tx, fn, args, kwargs)
     if fn in marks.COMPILING:
         return ConstantVariable(True)
     if fn in marks.BREAKS:
         msg = args[0] if args else kwargs.get("msg")
         tx.stop(reasons.GRAPH_BREAK_ASKED, msg=str(msg.as_constant()) if msg is not None else "")
     return None
+
+
+TORCH_DISABLED = torch._disable_dynamo(lambda: None).__code__
+
+
+def call_torch_disabled(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+    """A function torch itself keeps out of tracing, unless it has a rule (torch wraps ``manual_seed`` late)."""
+    inside = fn.__wrapped__
+    rule = TORCH_RULES.get(inside)
+    result = None if rule is None else rule(tx, *args, **kwargs)
+    if result is None:
+        tx.stop(reasons.SKIPPED_FUNCTION, name=f"{inside.__module__}.{inside.__qualname__}")
+    return result
 
 
 def constant_result(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
@@ -230,27 +247,9 @@ for fn_ in {id(f): f for f in (torch.compiler.is_compiling, torch.compiler.is_dy
     torch_rule(fn_)(answers(True))
 
 
-@torch_rule(torch.is_grad_enabled)
-def is_grad_enabled(tx):
-    return ConstantVariable(torch.is_grad_enabled())
-
-
 @torch_rule(torch.is_tensor)
 def is_tensor(tx, obj):
     return ConstantVariable(issubclass(obj.py_type(), torch.Tensor))
-
-
-@torch_rule(torch._C._set_grad_enabled)
-def set_grad_enabled(tx, mode):
-    wanted = mode.as_constant()
-    if wanted != torch.is_grad_enabled():
-        tx.emit_node(torch._C._set_grad_enabled, (wanted,), {})
-    return ConstantVariable(None)
-
-
-@torch_rule(torch.get_default_dtype)
-def get_default_dtype(tx):
-    return ConstantVariable(torch.get_default_dtype())
 
 
 @torch_rule(torch.is_floating_point)

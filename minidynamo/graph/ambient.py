@@ -1,0 +1,62 @@
+"""Ambient state: what torch code may switch inside a graph, and how to read, set, undo and compare it.
+
+The tracer makes every switch for real, so that fakes see it; the journal undoes it at a break, and the
+tracer puts everything back at the end.  The graph carries the same calls; an exit sets what then
+differs from the entry, because a compiled graph may have been traced through its switches.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+# Devices whose autocast state the graph may switch; the others break.
+AUTOCAST_DEVICES = ("cpu", "cuda")
+
+
+class Switch(NamedTuple):
+    """One setter: ``read(*head)`` is the value that ``setter(*head, value)`` sets."""
+
+    read: Callable[..., Any]
+    heads: tuple[tuple[Any, ...], ...] = ((),)
+
+
+_DEVICES = tuple([(device,) for device in AUTOCAST_DEVICES])
+AMBIENT: dict[Any, Switch] = {
+    torch._C._set_grad_enabled: Switch(torch.is_grad_enabled),
+    torch.set_autocast_enabled: Switch(torch.is_autocast_enabled, _DEVICES),
+    torch.set_autocast_dtype: Switch(torch.get_autocast_dtype, _DEVICES),
+    torch.set_autocast_cache_enabled: Switch(torch.is_autocast_cache_enabled),
+}
+
+Setting = tuple[Any, tuple[Any, ...]]       # (setter, all of its arguments)
+
+
+def current(setter: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with which `setter` would set what is set now, for a call with `args`."""
+    head = args[:-1]
+    return (*head, AMBIENT[setter].read(*head))
+
+
+def snapshot() -> list[Setting]:
+    """Everything in the table as it is."""
+    return [(setter, (*head, switch.read(*head))) for setter, switch in AMBIENT.items() for head in switch.heads]
+
+
+def changes(before: list[Setting]) -> list[Setting]:
+    """What is set now and was not set so in `before`."""
+    return [now for was, now in zip(before, snapshot(), strict=True) if was != now]
+
+
+def restore(before: list[Setting]) -> None:
+    """Set what differs from `before` back."""
+    for (setter, args), now in zip(before, snapshot(), strict=True):
+        if now[1] != args:
+            setter(*args)
+
+
+def nesting_by(steps: int) -> None:
+    """Enter (or with a negative number leave) so many autocast regions."""
+    for _ in range(abs(steps)):
+        (torch.autocast_increment_nesting if steps > 0 else torch.autocast_decrement_nesting)()
