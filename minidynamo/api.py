@@ -197,12 +197,17 @@ def nonstrict_trace(fn: F) -> F:
     if not callable(fn):
         raise UserError(Stop(reasons.NONSTRICT_NOT_CALLABLE, {"name": repr(fn)[:60], "type": type_name(fn)}).render())
 
-    @functools.wraps(fn)
+    return _named_like(_nonstrict(fn), fn)      # type: ignore[no-any-return]
+
+
+def _nonstrict(fn: Any) -> Callable[..., Any]:
+    """A function of its own, known by its code, so that `fn` stays as it is everywhere else."""
     def nonstrict(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
+    return nonstrict
 
-    marks.mark(marks.NONSTRICT, nonstrict, fn)
-    return nonstrict                # type: ignore[return-value]
+
+marks.WRAPPERS.add(_nonstrict(None).__code__, "nonstrict")
 
 
 def assume_constant_result(fn: F) -> F:
@@ -223,6 +228,10 @@ def opaque(fn: F, when: str = "break") -> F:
         raise UserError(f"opaque(when=...) is one of {', '.join(marks.WHEN)}, not {when!r}")
     marks.mark(marks.OPAQUE, fn, when)
     return fn
+
+
+for door in (allow_in_graph, nonstrict_trace, assume_constant_result, opaque, disable, optimize):
+    marks.mark(marks.DOORS, door)
 
 
 def _check_callable(fn: Any, door: str) -> None:

@@ -310,6 +310,10 @@ class Tracer(Services):
         except (UnsupportedByFake, CannotFake) as error:
             self.stop(reasons.FAKE_UNSUPPORTED, op=name, error=str(error))
 
+    def place(self) -> LazyWhere:
+        """Where a graph node comes from, to be formatted when it is shown."""
+        return LazyWhere(self)
+
     def op_error(self, name: str, error: BaseException) -> NoReturn:
         """Eager would raise: Python runs the op itself, so that type, text and traceback are eager's."""
         self.stop(reasons.OP_RAISED, op=name, error=f"{type(error).__name__}: {error}")

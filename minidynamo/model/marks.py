@@ -14,14 +14,14 @@ from minidynamo.base.table import Table
 ALLOW_IN_GRAPH: Table[bool] = Table("allow_in_graph", "functions that become one node of the graph")
 DISABLED: Table[bool] = Table("disabled", "functions that are not traced; what they call is (disable(recursive=False))")
 CONSTANT_RESULT: Table[bool] = Table("assume_constant_result", "functions whose result is read once and kept")
-NONSTRICT: Table[Callable[..., Any]] = Table("nonstrict_trace", "wrappers of functions traced by the backend only")
 OPAQUE: Table[str] = Table("opaque", "functions with a declared time to run: now, later or break")
 BREAKS: Table[bool] = Table("graph_break", "functions whose call ends the graph")
+DOORS: Table[bool] = Table("doors", "our functions that mark others, and so must run outside of graphs")
 COMPILING: Table[bool] = Table("is_compiling", "functions that answer True while tracing")
 
 # Code of the wrappers that the public door makes.  All wrappers of a kind share one code object, so
 # a wrapper is known by it: an attribute would be copied by functools.wraps to whatever wraps it.
-WRAPPERS: Table[str] = Table("wrappers", "code of the functions that optimize and disable return: optimized, disabled")
+WRAPPERS: Table[str] = Table("wrappers", "code of the functions that optimize, disable and nonstrict_trace return")
 SKIPPED_CODE: Table[bool] = Table("skipped code", "code of functions marked disable(recursive=False)")
 
 WHEN = ("now", "later", "break")
@@ -37,7 +37,7 @@ def mark(table: Table[Any], fn: Any, entry: Any = True) -> None:
 
 
 def wrapped_by(fn: Any) -> tuple[str, Callable[..., Any]] | None:
-    """("optimized" or "disabled", the function behind it) when `fn` is a wrapper of ours."""
+    """("optimized", "disabled" or "nonstrict", the function behind it) when `fn` is a wrapper of ours."""
     if type(fn) is not types.FunctionType:
         return None
     kind = WRAPPERS.get(fn.__code__)

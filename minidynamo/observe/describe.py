@@ -69,7 +69,7 @@ class _Walk:
         except AttributeError:
             own = {}
         if type(own) is dict:
-            found = [(key, self.visit(value)) for key, value in own.items() if key not in _NOISE]
+            found = [(key, self.visit(value)) for key, value in own.items() if key not in _NOISE and not str(key).startswith("_dynamo_")]
         for cls in type(obj).__mro__:
             for key, slot in vars(cls).items():
                 if isinstance(slot, types.MemberDescriptorType) and not cls.__module__ == "builtins":

@@ -370,6 +370,19 @@ NONSTRICT_RAISED = Reason(
     "The nonstrict function `{name}` raised {error} on tensors without data.",
     hints=("it must run on fake tensors: no .item(), no branch on data",), fields=("name", "error"))
 
+NONSTRICT_NO_PATH = Reason(
+    "MD0608", "tensor inside a nonstrict function has no path",
+    "The nonstrict function `{name}` reads a tensor of shape {shape} that cannot be found from its variables.",
+    hints=("pass the tensor as an argument",), fields=("name", "shape"))
+NONSTRICT_PENDING = Reason(
+    "MD0609", "nonstrict function would see an old state",
+    "The nonstrict function `{name}` may read {what}, which was changed earlier in the region.",
+    hints=("pass the new value as an argument",), fields=("name", "what"))
+NONSTRICT_IMPURE = Reason(
+    "MD0610", "nonstrict function does more than compute",
+    "The nonstrict function `{name}` cannot be put into a graph: {what}.",
+    hints=("return what it changes", MOVE_OUT), fields=("name", "what"))
+
 # ---- 07: writing the new code
 CANNOT_REBUILD = Reason(
     "MD0701", "value cannot be rebuilt",

@@ -286,6 +286,8 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
     wrapper = marks.wrapped_by(fn)
     if wrapper is not None:
         kind, inside = wrapper
+        if kind == "nonstrict":
+            return tx.call_nonstrict(function, args, kwargs)
         if kind == "disabled":
             tx.stop(reasons.DISABLED_FUNCTION, name=getattr(inside, "__qualname__", repr(inside)))
         cell = function.closure(tx)[fn.__code__.co_freevars.index("fn")]

@@ -167,8 +167,8 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
         return constant_result(tx, fn, args, kwargs)
     if fn in marks.ALLOW_IN_GRAPH:
         return tx.emit(fn, [proxy(tx, a) for a in args], {k: proxy(tx, v) for k, v in kwargs.items()})
-    if fn in marks.NONSTRICT:
-        return tx.call_nonstrict(fn, args, kwargs)
+    if fn in marks.DOORS:
+        tx.stop(reasons.NONSTRICT_INSIDE, name=fn.__name__)
     if getattr(fn, "__code__", None) is TORCH_DISABLED:
         return call_torch_disabled(tx, fn, args, kwargs)
     if fn in marks.COMPILING:
