@@ -8,7 +8,7 @@ from minidynamo import reasons
 from minidynamo.interp.breaks import why_unbreakable
 from minidynamo.interp.state import Frame
 from minidynamo.model.tracer import Raised
-from minidynamo.model.variable import LazyVariable, VariableTracker, real
+from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
 from minidynamo.protocol.calls import bind
 from minidynamo.reasons import Stop
 from minidynamo.sources import Cell, Local
@@ -97,6 +97,10 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
             stop = caught
         except RecursionError:
             stop = Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}, None)
+        except NotConstant as unknown:         # a meaning needed the very value of something that has none yet
+            value = unknown.args[0]
+            stop = Stop(reasons.OPAQUE_VALUE, {"text": "its value", "kind": f"{value.kind} ({value.py_type().__name__})"},
+                        tx.where())
         else:
             if result is None:
                 continue

@@ -241,8 +241,8 @@ class Services:
     def set_slot_value(self, obj: Any, raw: types.MemberDescriptorType, value: VariableTracker | None) -> None:
         if not isinstance(obj, ObjectVariable):
             self.unsupported(obj, f".{raw.__name__} = ...")
-        if not raw.__objclass__.__flags__ & (1 << 9) and not hasattr(obj, "raised_at"):
-            self.raise_(AttributeError, "readonly attribute")
+        if not attrs.is_python_slot(raw):
+            self.unsupported(obj, f".{raw.__name__} = ... of a C struct")
         if value is None:
             self.slot_value(obj, raw)
         obj.instance_set(self, raw.__name__, value)
@@ -262,6 +262,9 @@ class Services:
 
     def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
         return namespaces.namespace_of(self, obj)
+
+    def function_namespace(self, function: Any) -> VariableTracker:
+        return namespaces.function_namespace(self, function)
 
     def class_namespace(self, cls: ClassVariable) -> VariableTracker:
         return namespaces.ClassNamespace(self, cls.cls)

@@ -68,6 +68,19 @@ def is_data_descriptor(raw: Any) -> bool:
     return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")
 
 
+def is_python_slot(raw: types.MemberDescriptorType) -> bool:
+    """Whether a member descriptor comes from ``__slots__``: it holds any object, and may be written and emptied."""
+    owner = raw.__objclass__
+    slots = CLASS_DICT.__get__(owner).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    return raw.__name__ in names or any(mangled(owner, name) == raw.__name__ for name in names)
+
+
+def mangled(owner: type, name: str) -> str:
+    """_Py_Mangle."""
+    return f"_{owner.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+
+
 def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
     """PyObject_GenericGetAttr; None in place of AttributeError."""
     cls = obj.py_type()

@@ -22,6 +22,9 @@ TORCH_LITERALS = (torch.dtype, torch.device, torch.layout, torch.memory_format, 
 LITERAL_TYPES = frozenset((*NUMBERS, *TEXTS, *SINGLETONS, *TORCH_LITERALS))
 
 
+ABSENT = object()
+
+
 class NotALiteral(TypeError):
     """A ConstantVariable was asked to hold something that is not an immutable literal (R2)."""
 
@@ -64,14 +67,13 @@ class ConstantVariable(VariableTracker):
         return ConstantVariable(hash(self.value))
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        try:
-            raw = getattr(type(self.value), name)
-        except AttributeError:
+        raw = type_attribute(type(self.value), name)
+        if raw is ABSENT:
             attribute_error(tx, self, name)
         if name == "__class__":
             return tx.wrap(type(self.value))
         if hasattr(type(raw), "__get__") and not isinstance(raw, property) and callable(raw):
-            return tx.bound_c_method(self, type_attribute(type(self.value), name))
+            return tx.bound_c_method(self, raw)
         return tx.wrap(getattr(self.value, name))
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
@@ -154,11 +156,8 @@ class ConstantVariable(VariableTracker):
 
 
 def type_attribute(cls: type, name: str) -> Any:
-    """The raw attribute in the namespace of the class that owns it."""
-    for klass in cls.__mro__:
-        if name in vars(klass):
-            return vars(klass)[name]
-    raise AttributeError(name)
+    """The raw attribute in the namespace of the class that owns it, or ABSENT."""
+    return next((vars(klass)[name] for klass in cls.__mro__ if name in vars(klass)), ABSENT)
 
 
 def index_or_slice(tx: Any, key: VariableTracker) -> VariableTracker:

@@ -46,7 +46,7 @@ class HashedByIdentity(VariableTracker):
 class FunctionVariable(HashedByIdentity):
     """A Python function: a user's (``fn``), or one made while tracing (``parts``)."""
 
-    __slots__ = ("fn", "code", "parts", "made_scope", "fields")
+    __slots__ = ("fn", "code", "parts", "made_scope", "fields", "namespace")
     kind = "function"
 
     def __init__(self, fn: types.FunctionType | None, code: types.CodeType, source: Any = None) -> None:
@@ -54,6 +54,7 @@ class FunctionVariable(HashedByIdentity):
         self.parts: dict[int, Any] = {}
         self.made_scope: Any = None
         self.fields: dict[str, VariableTracker | None] = {}     # attributes written while tracing
+        self.namespace: Any = None                              # ``__dict__`` as a value, once somebody asked for it
 
     @classmethod
     def made(cls, tx: Any, code: types.CodeType, scope: Any) -> FunctionVariable:
@@ -139,13 +140,14 @@ class FunctionVariable(HashedByIdentity):
             raise CannotRebuild(self, "a function that has no path from the arguments")
         self.create(out)
         if self.fields:
-            raise CannotRebuild(self, "a new function with attributes")
+            out.keep(self)
+            self.fill(out)
 
     def create(self, out: Any) -> None:
         out.make_function(self)
 
     def fill(self, out: Any) -> None:
-        pass
+        self.replay(out)
 
     # ---- attributes
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
@@ -169,11 +171,30 @@ class FunctionVariable(HashedByIdentity):
     def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
         return self.fields.get(name)
 
+    def instance_set(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        """An item of its ``__dict__``; a name the user's function never had goes without a trace."""
+        own = () if self.fn is None else self.fn.__dict__
+        if name not in own and (value is None or self.fields.get(name, self) is None):
+            tx.journal.set(self, "fields", {k: v for k, v in self.fields.items() if k != name})
+        if value is not None or name in own:
+            tx.journal.put(self.fields, name, value)
+        tx.modified(self)
+
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
-        if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__"):
+        if name in FUNCTION_SLOTS:
+            self.set_slot(tx, name, value)
+            return
+        if value is None:
+            self.tp_getattro(tx, name)
+        self.instance_set(tx, name, value)
+
+    def set_slot(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        """func_set_name and its like; what changes how calls are bound is left to Python."""
+        kinds = FUNCTION_SLOTS[name]
+        if kinds is None or value is None or self.source is None and self.fn is not None:
             tx.unsupported(self, f".{name} = ...")
-        if value is None and self.tp_getattro(tx, name) is None:
-            attribute_error(tx, self, name)
+        if kinds and value.py_type() not in kinds:
+            tx.unsupported(self, f".{name} = ... of a wrong type")
         tx.journal.put(self.fields, name, value)
         tx.modified(self)
 
@@ -188,6 +209,14 @@ class FunctionVariable(HashedByIdentity):
         tx.stop(reasons.ID_OF_VALUE, call="repr() of a function")
 
 
+# Attributes that are not in ``__dict__``: the types they take, () for any, None where setting is not modelled.
+FUNCTION_SLOTS: dict[str, tuple[type, ...] | None] = {
+    "__name__": (str,), "__qualname__": (str,), "__doc__": (), "__module__": (), "__annotations__": (dict,),
+    **dict.fromkeys(("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__dict__", "__class__",
+                     "__builtins__", "__type_params__"), None),
+}
+
+
 def wrapped_name(tx: Any, fn: FunctionVariable, name: str) -> VariableTracker:
     if fn.fn is None:
         return ConstantVariable(getattr(fn.code, f"co_{name.strip('_')}"))
@@ -197,11 +226,7 @@ def wrapped_name(tx: Any, fn: FunctionVariable, name: str) -> VariableTracker:
 
 
 def function_dict(tx: Any, fn: FunctionVariable) -> VariableTracker:
-    if fn.fn is not None and fn.source is not None and not fn.fields:
-        return tx.build(fn.fn.__dict__, Attr(fn.source, "__dict__"))
-    if fn.fn is None and not fn.fields:
-        return DictVariable({}, None)
-    return tx.unsupported(fn, ".__dict__")
+    return tx.function_namespace(fn)
 
 
 def function_part(name: str, bit: int) -> Any:

@@ -13,9 +13,10 @@ from minidynamo.guards.kinds import DictKeys, HasKey, InInstanceDict, Length
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import CLASS_DICT, attribute_error
-from minidynamo.sources import DictItem, Fetch
+from minidynamo.sources import Attr, DictItem, Fetch
 from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import FUNCTION_SLOTS
 from minidynamo.variables.mappings import DictVariable, Entry
 from minidynamo.variables.sequences import inner
 
@@ -180,6 +181,58 @@ class InstanceNamespace(Namespace):
 
 def is_slot(cls: type, name: str) -> bool:
     return any(isinstance(vars(klass).get(name), types.MemberDescriptorType) for klass in cls.__mro__)
+
+
+class FunctionNamespace(Namespace):
+    """``function.__dict__``."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, tx: Any, function: Any) -> None:
+        super().__init__(tx, None if function.source is None else Attr(function.source, "__dict__"))
+        self.function = function
+
+    def identity(self) -> object:
+        return self if self.function.fn is None else self.function.fn.__dict__
+
+    def own(self) -> dict[str, Any]:
+        return {} if self.function.fn is None else self.function.fn.__dict__
+
+    def names(self) -> list[str]:
+        fields, own = self.function.fields, self.own()
+        if self.source is not None:
+            self.guard_names(self.source, own)
+        return [n for n in own if fields.get(n, own) is not None] \
+            + [n for n, v in fields.items() if v is not None and n not in own and n not in FUNCTION_SLOTS]
+
+    def has(self, tx: Any, name: str) -> bool:
+        fields = self.function.fields
+        if name in FUNCTION_SLOTS:
+            tx.unsupported(self, f"[{name!r}]")
+        if name in fields:
+            return fields[name] is not None
+        if self.source is not None:
+            tx.guard(HasKey(self.source, name, name in self.own()))
+        return name in self.own()
+
+    def read(self, tx: Any, name: str) -> VariableTracker | None:
+        return real(tx, self.item(name))
+
+    def item(self, name: str) -> VariableTracker:
+        value = self.function.fields.get(name)
+        return value if value is not None else self.tx.lazy(self.own()[name], DictItem(self.source, name))
+
+    def write(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        self.function.instance_set(tx, name, value)
+
+    def children(self) -> list[VariableTracker]:
+        return [self.function]
+
+    def rebuild(self, out: Any) -> None:
+        out.load(self.function)
+        out.op("LOAD_ATTR", "__dict__")
+
+    create, fill = rebuild, lambda self, out: None
 
 
 class ScopeNamespace(Namespace):
@@ -383,6 +436,16 @@ def namespace_of(tx: Any, obj: Any) -> VariableTracker:
     if not isinstance(known, InstanceNamespace):
         tx.unsupported(obj, ".__dict__, which is also reached as a plain dict,")
     return known
+
+
+def function_namespace(tx: Any, function: Any) -> VariableTracker:
+    """``function.__dict__``, one value per function."""
+    if function.fn is not None and function.source is None:
+        tx.unsupported(function, ".__dict__")
+    if function.namespace is None:
+        space = FunctionNamespace(tx, function)
+        tx.journal.set(function, "namespace", space if function.fn is None else tx.enter(function.fn.__dict__, space))
+    return function.namespace
 
 
 def scope_namespace(tx: Any, scope: Any) -> VariableTracker:

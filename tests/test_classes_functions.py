@@ -1,0 +1,68 @@
+"""Function objects as values: attributes, live ``__dict__``, functools.wraps."""
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from minidynamo.testing import check
+
+X = torch.arange(3.0)
+
+
+def marked(**fields):
+    def decorate(function):
+        function.__dict__.update(fields)
+        return function
+    return decorate
+
+
+def test_attributes_written_through_the_dict():
+    def fn(x):
+        @marked(author="me", number=3)
+        def inner(a):
+            return a + inner.number
+        return inner(x), inner.author, dict(inner.__dict__), inner
+    check(fn, X, graphs=1)
+
+
+def test_wraps_keeps_everything():
+    def fn(x):
+        def decorate(function):
+            @functools.wraps(function)
+            def wrapper(*args):
+                return function(*args) + 1
+            wrapper.extra = 5
+            return wrapper
+
+        @decorate
+        def inner(a):
+            "doc"
+            return a * 2
+        return inner(x), inner.__name__, inner.__doc__, inner.extra, inner.__wrapped__(x), sorted(inner.__dict__)
+    check(fn, X, graphs=1)
+
+
+def test_dict_is_live_both_ways():
+    def fn(x):
+        def inner():
+            return x
+        inner.a = 1
+        space = inner.__dict__
+        space["b"] = 2
+        del inner.a
+        inner.a = 4
+        del space["b"]
+        return space, inner.a, list(space), hasattr(inner, "b"), x + 1
+    check(fn, X, graphs=1)
+
+
+def test_attributes_survive_a_break():
+    def fn(x):
+        def inner(a):
+            return a + inner.shift
+        inner.shift = 2
+        inner.__name__ = "renamed"
+        print("break")
+        return inner(x), inner.__name__, inner.shift
+    check(fn, X, min_graphs=1)
