@@ -25,7 +25,7 @@ from minidynamo.variables.generators import GeneratorVariable
 from minidynamo.variables.iterators import DictIterator, RangeIterator, SequenceIterator, SetIterator
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
-from minidynamo.variables.sequences import ListVariable, inner
+from minidynamo.variables.sequences import ListVariable, SequenceVariable, inner
 from minidynamo.variables.sets import SetVariable
 
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
@@ -67,9 +67,6 @@ class Services:
 
     def symbolic_float(self, value: float, source: Source) -> VariableTracker | None:
         return tensors.build_symfloat(self, value, source)
-
-    def build_set_of_objects(self, kind: Any, obj: Any, source: Source) -> VariableTracker:
-        self.stop(reasons.OPAQUE_VALUE, text="a set of objects from outside", kind=type(obj).__name__)
 
     def proxy(self, value: VariableTracker) -> Any:
         return torch_ops.proxy(self, value)
@@ -333,8 +330,17 @@ class Services:
     def dict_iterator(self, mapping: Any, what: str) -> VariableTracker:
         return DictIterator(mapping, what)
 
+    def base_iterator(self, value: VariableTracker) -> VariableTracker:
+        """What the ``__iter__`` of the builtin base class gives for a subclass's instance."""
+        part = inner(value)
+        if isinstance(part, DictVariable):
+            return self.dict_iterator(value, "keys")
+        if isinstance(part, SetVariable):
+            return self.set_iterator(value)
+        return SequenceIterator(value) if isinstance(part, SequenceVariable) else part.tp_iter(self)
+
     def set_iterator(self, value: Any) -> VariableTracker:
-        return SetIterator(value, value.ordered(self))
+        return SetIterator(value, inner(value).ordered(self))
 
     def raise_stop_iteration(self, iterator: VariableTracker) -> NoReturn:
         """StopIteration; a generator's carries what it returned."""

@@ -18,7 +18,8 @@ from minidynamo.graph import ambient
 from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
 from minidynamo.graph.shapes import Shapes
 from minidynamo.graph.tape import Node, Tape
-from minidynamo.guards.kinds import Aliased, DefaultDevice, GlobalState, Guard, ModeStack, SameObject, TypeIs
+from minidynamo.guards.kinds import (
+    Aliased, DefaultDevice, GlobalState, Guard, ModeStack, NotAliased, SameObject, TypeIs)
 from minidynamo.guards.set import GuardSet
 from minidynamo.guards.state import mode_stack
 from minidynamo.interp import loop
@@ -29,7 +30,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
 from minidynamo.sources import Cell, Source
-from minidynamo.variables import exceptions, functions, mappings, opaque, sequences, tensors
+from minidynamo.variables import constants, exceptions, functions, mappings, opaque, sequences, tensors
 
 
 class Restart(Exception):
@@ -67,7 +68,6 @@ class Tracer(Services):
         self.input_tensors: list[VariableTracker] = []
         self.literals: dict[int, VariableTracker] = {}
         self.repr_running: list[VariableTracker] = []
-        self.inner_changed: dict[int, VariableTracker] = {}
         self.guards = GuardSet()
         for guard in (GlobalState(), ModeStack(mode_stack()), DefaultDevice(_device.CURRENT_DEVICE)):
             self.guards.add(guard)
@@ -169,6 +169,12 @@ class Tracer(Services):
         assert left.source is not None and right.source is not None
         self.guard(Aliased(left.source, right.source))
 
+    def guard_distinct(self, left: VariableTracker, right: VariableTracker) -> None:
+        """The sources lead to two objects.  Unlike types are guarded as such; literals are guarded by value."""
+        assert left.source is not None and right.source is not None
+        if left.py_type() is right.py_type() and not isinstance(left, constants.ConstantVariable):
+            self.guard(NotAliased((left.source, right.source)))
+
     def guard_type(self, source: Source, obj: Any) -> None:
         self.guard(TypeIs(source, type(obj)))
 
@@ -187,6 +193,7 @@ class Tracer(Services):
     def settle_aliases(self) -> None:
         """Find, once the trace has ended, which user objects must be distinct: a changed one from others of its type."""
         changed = {v.py_type() for v in self.changed.values() if isinstance(v, VariableTracker)}
+        changed.update(v.py_type() for v in self.by_id.values() if id(getattr(v, "inner", None)) in self.changed)
         groups: dict[type, list[Source]] = {}
         for value in self.by_id.values():
             if value.source is not None and hasattr(value, "replay") and value.py_type() in changed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from minidynamo.model.variable import NotConstant, VariableTracker, defines
+from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
@@ -37,9 +37,25 @@ def is_same(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
     if left is right:
         return True
     a, b = left.identity(), right.identity()
-    if a is b and left.source is not None and right.source is not None and left.source != right.source:
-        tx.guard_identity(left, right)
+    if left.source is not None and right.source is not None and left.source != right.source:
+        (tx.guard_identity if a is b else tx.guard_distinct)(left, right)
     return a is b
+
+
+def find_key(tx: Any, entries: dict, item: VariableTracker) -> Any:
+    """The stand-in of `item` as a key, and whether `entries` (of a dict or set) have it.
+
+    An object that hashes by identity and is not found must be found missing on later calls too.
+    """
+    stand_in = item.key(tx)
+    if stand_in in entries:
+        return stand_in, True
+    if stand_in.__class__ is IdKey and item.source is not None:
+        for held in entries.values():
+            other = held[0] if held.__class__ is tuple else held
+            if other.source is not None and other.source != item.source:
+                tx.guard_distinct(item, other)
+    return stand_in, False
 
 
 def same_or_equal(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:

@@ -68,7 +68,10 @@ class SequenceIterator(IteratorVariable):
         self.sequence, self.index, self.source = sequence, index, source
 
     def py_type(self) -> type:
-        owner = getattr(inner(self.sequence), "owner", None) or self.sequence.py_type()
+        part = inner(self.sequence)
+        if part.__class__ is ConstantVariable:
+            return type(iter(part.value))
+        owner = getattr(part, "owner", None) or part.py_type()
         return self.TYPES.get(owner, type(iter(_Getitem())))
 
     def children(self) -> list[VariableTracker]:
@@ -91,17 +94,7 @@ class SequenceIterator(IteratorVariable):
         return value
 
     def rebuild(self, out: Any) -> None:
-        count = self.index
-        if count != 0:
-            out.begin_call()
-            out.load_object_unchecked(exhausted if count is None else set_position)
-            out.callable_done()
-        out.load(self.sequence)
-        out.op("GET_ITER")
-        if count != 0:
-            if count is not None:
-                out.load_const(count)
-            out.call(1 if count is None else 2)
+        out.call_function(sequence_iterator_at, self.sequence, self.index)
 
     def length_hint(self, tx: Any) -> int:
         part = inner(self.sequence)
@@ -114,10 +107,28 @@ class _Getitem:
         raise IndexError
 
 
-def set_position(iterator: Any, index: int) -> Any:
-    """A sequence iterator that goes on at `index`."""
-    iterator.__setstate__(index)
+def base_iter(value: Any) -> Any:
+    """``iter(value)`` by the builtin base class, whatever a subclass says (R5, R6)."""
+    for base in (list, tuple, dict, set, frozenset, str, bytes, bytearray):
+        if isinstance(value, base):
+            return base.__iter__(value)
+    return iter(value)            # by __getitem__: there is no __iter__
+
+
+def sequence_iterator_at(sequence: Any, index: int | None) -> Any:
+    """A sequence iterator that goes on at `index`; None: exhausted."""
+    if index is None:
+        return exhausted(base_iter(sequence))
+    iterator = base_iter(sequence)
+    if index:
+        iterator.__setstate__(index)
     return iterator
+
+
+def base_iterator_at(collection: Any, index: int | None) -> Any:
+    """An iterator of the base class after `index` items; None: exhausted."""
+    iterator = base_iter(collection)
+    return exhausted(iterator) if index is None else advanced(iterator, index)
 
 
 class RangeIterator(IteratorVariable):
@@ -162,10 +173,10 @@ class DictIterator(IteratorVariable):
     TYPES = {"keys": type(iter({})), "values": type(iter({}.values())), "items": type(iter({}.items()))}
 
     def __init__(self, mapping: Any, what: str, source: Any = None) -> None:
-        self.mapping, self.what, self.source = mapping, what, source
-        self.keys: list[Any] = list(mapping.entries)
+        self.mapping, self.what, self.source = mapping, what, source      # a dict, or an instance of a subclass
+        self.keys: list[Any] = list(inner(mapping).entries)
         self.index: int | None = 0
-        self.version = mapping.version
+        self.version = inner(mapping).version
 
     def py_type(self) -> type:
         return self.TYPES[self.what]
@@ -176,22 +187,23 @@ class DictIterator(IteratorVariable):
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.index is None:
             return None
-        if len(self.mapping.entries) != len(self.keys):
+        mapping = inner(self.mapping)
+        if len(mapping.entries) != len(self.keys):
             self.advance(tx, keys=[], index=0)
             tx.raise_(RuntimeError, "dictionary changed size during iteration")
-        if self.mapping.version != self.version:
+        if mapping.version != self.version:
             tx.stop(reasons.MUTATED_WHILE_ITERATED, text="the dict")
         if self.index >= len(self.keys):
             self.advance(tx, index=None)
             return None
-        key, value = self.mapping.entries[self.keys[self.index]]
+        key, value = mapping.entries[self.keys[self.index]]
         self.advance(tx, index=self.index + 1)
         if self.what == "items":
             return TupleVariable([key, value])
         return key if self.what == "keys" else real(tx, value)
 
     def rebuild(self, out: Any) -> None:
-        if self.index is not None and self.mapping.version != self.version:
+        if self.index is not None and inner(self.mapping).version != self.version:
             raise CannotRebuild(self, "an iterator over a dict that has changed")
         count = self.index
         if count != 0:
@@ -199,7 +211,7 @@ class DictIterator(IteratorVariable):
             out.load_object_unchecked(exhausted if count is None else advanced)
             out.callable_done()
         out.begin_call()
-        out.load_object_unchecked(getattr(dict, self.what))
+        out.load_object_unchecked(getattr(inner(self.mapping).owner, self.what))
         out.callable_done()
         out.load(self.mapping)
         out.call(1)
@@ -217,25 +229,31 @@ class SetIterator(IteratorVariable):
     cls = type(iter(set()))
 
     def __init__(self, owner: Any, items: list[VariableTracker], source: Any = None) -> None:
-        self.owner, self.items, self.source = owner, items, source
-        self.index, self.version = 0, owner.version
+        self.owner, self.items, self.source = owner, items, source        # a set, or an instance of a subclass
+        self.index: int | None = 0
+        self.version = inner(owner).version
 
     def children(self) -> list[VariableTracker]:
         return [self.owner]
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
-        if self.version != self.owner.version:
+        if self.index is None:
+            return None
+        if len(inner(self.owner).entries) != len(self.items):
+            self.advance(tx, items=[], index=0)
             tx.raise_(RuntimeError, "Set changed size during iteration")
+        if self.version != inner(self.owner).version:
+            tx.stop(reasons.MUTATED_WHILE_ITERATED, text="the set")
         if self.index >= len(self.items):
+            self.advance(tx, index=None)
             return None
         self.advance(tx, index=self.index + 1)
         return real(tx, self.items[self.index - 1])
 
     def rebuild(self, out: Any) -> None:
-        if self.version != self.owner.version or self.index:
-            raise CannotRebuild(self, "a set iterator on its way")
-        out.load(self.owner)
-        out.op("GET_ITER")
+        if self.version != inner(self.owner).version and self.index is not None:
+            raise CannotRebuild(self, "an iterator over a set that has changed")
+        out.call_function(base_iterator_at, self.owner, self.index)
 
 
 class ZipIterator(IteratorVariable):

@@ -95,8 +95,8 @@ class DictVariable(VariableTracker):
 
     # ---- reading
     def find(self, tx: Any, key: VariableTracker) -> VariableTracker | None:
-        entry = self.entries.get(key.key(tx))
-        return None if entry is None else real(tx, entry[1])
+        stand_in, found = cmp.find_key(tx, self.entries, key)
+        return real(tx, self.entries[stand_in][1]) if found else None
 
     def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
         value = self.find(tx, key)
@@ -105,7 +105,7 @@ class DictVariable(VariableTracker):
         return value
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
-        return ConstantVariable(item.key(tx) in self.entries)
+        return ConstantVariable(cmp.find_key(tx, self.entries, item)[1])
 
     def sq_length(self, tx: Any) -> VariableTracker:
         return ConstantVariable(len(self.entries))
@@ -124,23 +124,21 @@ class DictVariable(VariableTracker):
 
     # ---- mutation
     def set_item(self, tx: Any, key: VariableTracker, value: VariableTracker) -> None:
-        stand_in = key.key(tx)
-        old = self.entries.get(stand_in)
-        if old is None:
+        stand_in, found = cmp.find_key(tx, self.entries, key)
+        if not found:
             tx.journal.set(self, "version", self.version + 1)
             tx.journal.put(self.entries, stand_in, (key, value))
         else:
-            tx.journal.put(self.entries, stand_in, (old[0], value))
+            tx.journal.put(self.entries, stand_in, (self.entries[stand_in][0], value))
         tx.modified(self)
 
     def delete_item(self, tx: Any, key: VariableTracker) -> VariableTracker | None:
         """Remove and return the value; None if it is not there."""
-        stand_in = key.key(tx)
-        entry = self.entries.get(stand_in)
-        if entry is None:
+        stand_in, found = cmp.find_key(tx, self.entries, key)
+        if not found:
             return None
         entries = dict(self.entries)
-        del entries[stand_in]
+        entry = entries.pop(stand_in)
         self.replace(tx, entries)
         return real(tx, entry[1])
 
@@ -224,7 +222,7 @@ class DictVariable(VariableTracker):
 def pairs_of(tx: Any, other: VariableTracker) -> list[Entry]:
     """The (key, value) pairs of a mapping or of an iterable of pairs."""
     plain = inner(other)
-    if isinstance(plain, DictVariable) and not tx.overrides(other, "keys", "__getitem__", "__iter__"):
+    if isinstance(plain, DictVariable) and not tx.overrides(other, "__iter__"):      # all that dict_merge asks
         return [(k, real(tx, v)) for k, v in plain.entries.values()]
     keys = tx.catching(AttributeError, lambda: other.tp_getattro(tx, "keys"))
     if keys is not None:
@@ -334,12 +332,12 @@ class DictViewVariable(VariableTracker):
         return ConstantVariable(bool(inner(self.mapping).entries))
 
     def tp_iter(self, tx: Any) -> VariableTracker:
-        return tx.dict_iterator(inner(self.mapping), self.what)
+        return tx.dict_iterator(self.mapping, self.what)
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
         me = inner(self.mapping)
         if self.what == "keys":
-            return ConstantVariable(item.key(tx) in me.entries)
+            return me.sq_contains(tx, item)
         if self.what == "values":
             return None
         if not isinstance(item, TupleVariable) or len(item.items) != 2:

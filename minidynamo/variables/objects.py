@@ -134,9 +134,7 @@ class ObjectVariable(VariableTracker):
                 out.set_attribute(self, name, value)
 
     def replay(self, out: Any) -> None:
-        if self.inner is not None and id(self.inner) in out.tx.inner_changed:
-            replay_builtin_part(out, self)
-        for name, value in self.fields.items():
+        for name, value in self.fields.items():      # the builtin part has the object's source and replays itself
             out.set_attribute(self, name, value)
 
     # ---- slots: user code where the class has it, else the builtin part, else object's
@@ -161,7 +159,7 @@ class ObjectVariable(VariableTracker):
                 tx.raise_(TypeError, f"iter() returned non-iterator of type '{result.py_type().__name__}'")
             return result
         if self.inner is not None:
-            return self.inner.tp_iter(tx)
+            return tx.base_iterator(self)
         if self.special(tx, "__getitem__") is not None:
             return tx.sequence_iterator(self)
         return super().tp_iter(tx)
@@ -413,21 +411,14 @@ def builtin_base(cls: type) -> type:
 
 
 def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
-    replay_builtin_part(out, obj, fresh=True)
-
-
-def replay_builtin_part(out: Any, obj: ObjectVariable, fresh: bool = False) -> None:
-    """Write the builtin part through the base class's own methods (R5, R6)."""
+    """Write the builtin part of a new object through the base class's own methods (R5, R6)."""
     base = obj.inner.owner
-    if not fresh:
-        out.call_method(base.clear, obj)
-        out.op("POP")
     if issubclass(base, dict):
         for key, value in obj.inner.entries.values():
             out.call_method(base.__setitem__, obj, key, value)
             out.op("POP")
         return
-    items = obj.inner.children()
+    items = inner_children(obj.inner)
     out.begin_call()
     out.load_object_unchecked(list.extend if base is list else base.update)
     out.callable_done()

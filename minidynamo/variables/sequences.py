@@ -146,7 +146,7 @@ class TupleVariable(SequenceVariable):
         where = self.position(tx, key, "")
         if isinstance(where, slice):
             items = self.items[where]
-            return self if len(items) == len(self.items) and self.py_type() is tuple and (where.step or 1) > 0 \
+            return self if len(items) == len(self.items) and type(self) is TupleVariable and (where.step or 1) == 1 \
                 else TupleVariable(items)
         return real(tx, self.items[where])
 
@@ -156,6 +156,10 @@ class TupleVariable(SequenceVariable):
                 return other
             if not other.items:
                 return self
+        if symbol == "*" and type(self) is TupleVariable:
+            times = other.nb_unary(tx, "index")
+            if times is not NotImplemented and times.as_constant() == 1:
+                return self                                 # tuplerepeat, of exact tuples only
         return super().nb_binary(tx, symbol, other, reflected)
 
     def of_same_kind(self, items: list[VariableTracker]) -> VariableTracker:
@@ -166,6 +170,12 @@ class TupleVariable(SequenceVariable):
 
     def key(self, tx: Any) -> Any:
         return tuple([real(tx, i).key(tx) for i in self.items])
+
+
+class TuplePart(TupleVariable):
+    """The builtin part of an instance of a subclass: what is read of it is never the part itself."""
+
+    __slots__ = ()
 
 
 def constant_of(value: VariableTracker) -> Any:

@@ -1,80 +1,194 @@
 """set and frozenset: items are tracked values, keyed as dict keys are (R1, R3)."""
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.guards.kinds import SetItems, TypeIs
+from minidynamo.guards.kinds import Equal, Length, SetItems, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
-from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, real
 from minidynamo.protocol import iters
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.protocol.compare import find_key
+from minidynamo.sources import Fetch
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import inner
 
-OPERATIONS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric"}
+OPERATIONS = "|&-^"
+
+
+class UnknownOrder(Exception):
+    """The order in which CPython would iterate cannot be told."""
+
+
+class History:
+    """How a set came to be, as a chain of CPython's own operations on the items' stand-ins.
+
+    The order of a set follows from its hashes and from its past.  `order` does the same operations
+    on a real set, which is exact where the stand-ins hash as the items do.
+    """
+
+    __slots__ = ("before", "operation", "argument")
+
+    def __init__(self, before: History | None, operation: Callable[[Any, Any], Any], argument: Any) -> None:
+        self.before, self.operation, self.argument = before, operation, argument
+
+    def real(self) -> set:
+        chain, node = [], self
+        while node is not None:
+            chain.append(node)
+            node = node.before
+        value: Any = set()
+        for node in reversed(chain):
+            argument = node.argument
+            value = node.operation(value, argument.real() if argument.__class__ is History else argument)
+        return value
+
+    def order(self) -> list[Any]:
+        return list(self.argument) if self.operation is given else list(self.real())
+
+
+def given(_: Any, keys: Any) -> Any:
+    """A set of the caller's: its order is known as long as it has not changed."""
+    raise UnknownOrder
+
+
+def changed_by(method: Any) -> Callable[[set, Any], set]:
+    def operation(value: set, argument: Any) -> set:
+        method(value, argument)
+        return value
+    return operation
+
+
+ADD, DISCARD, UPDATE = changed_by(set.add), changed_by(set.discard), changed_by(set.update)
+NEW_BY = {"|": set.union, "&": set.intersection, "-": set.difference, "^": set.symmetric_difference}
+CHANGED_BY = {"|": UPDATE, "&": changed_by(set.intersection_update), "-": changed_by(set.difference_update),
+              "^": changed_by(set.symmetric_difference_update)}
+
+
+def hashes_alike(key: Any) -> bool:
+    """Whether a stand-in has the hash of its item."""
+    kind = type(key)
+    return kind in LITERAL_TYPES or kind is range or kind in (tuple, frozenset) and all(map(hashes_alike, key))
+
+
+def set_of(*items: Any) -> set:
+    return set(items)
+
+
+def roomy_set_of(*items: Any) -> set:
+    """As set_update_internal makes one from a dict or set: its table is sized beforehand."""
+    return set(dict.fromkeys(items))
+
+
+def frozenset_of(*items: Any) -> frozenset:
+    return frozenset(items)
+
+
+def roomy_frozenset_of(*items: Any) -> frozenset:
+    return frozenset(dict.fromkeys(items))
+
+
+WAYS: dict[type, tuple[Callable[..., Any], ...]] = {
+    set: (set_of, roomy_set_of), frozenset: (frozenset_of, roomy_frozenset_of)}
 
 
 class SetVariable(VariableTracker):
     """A set; ``entries`` maps hashable stand-ins to the items."""
 
-    __slots__ = ("entries", "version")
+    __slots__ = ("entries", "original", "version", "history")
     kind = "set"
     owner: type = set
 
-    def __init__(self, entries: dict[Any, VariableTracker], source: Any = None) -> None:
+    def __init__(self, entries: dict[Any, VariableTracker], source: Any = None, history: History | None = None) -> None:
         self.entries, self.source, self.version = entries, source, 0
+        self.original = entries if source is None else dict(entries)
+        self.history = history or History(None, UPDATE if source is None else given, list(entries))
 
     @classmethod
-    def of_items(cls, tx: Any, items: list[VariableTracker]) -> SetVariable:
+    def of_items(cls, tx: Any, items: list[VariableTracker], history: History | None = None) -> SetVariable:
         entries: dict[Any, VariableTracker] = {}
         for item in items:
-            entries.setdefault(item.key(tx), item)
-        return cls(entries)
+            stand_in, found = find_key(tx, entries, item)
+            if not found:
+                entries[stand_in] = item
+        return cls(entries, history=history)
 
     def py_type(self) -> type:
         return self.owner
 
     def children(self) -> list[VariableTracker]:
+        if self.source is None and len(self.entries) > 1:
+            self.building()                   # finds out while planning whether there is a way
         return list(self.entries.values())
 
     def rebuild(self, out: Any) -> None:
-        for item in self.entries.values():
-            out.load(item)
-        out.op("BUILD_SET", len(self.entries))
+        make, keys = self.building()
+        out.call_function(make, *[self.entries[k] for k in keys])
+
+    def building(self) -> tuple[Callable[..., Any], list[Any]]:
+        """A way to make a set of the items that iterates as this one does."""
+        keys = list(self.entries)
+        if not all(map(hashes_alike, keys)):
+            return WAYS[self.owner][0], keys
+        try:
+            order = self.history.order()
+        except UnknownOrder:
+            return WAYS[self.owner][0], keys
+        for way in WAYS[self.owner]:
+            for candidate in (order, keys, order[::-1]):
+                if list(way(*candidate)) == order:
+                    return way, candidate
+        raise CannotRebuild(self, "a set whose order comes from items it no longer has")
 
     def create(self, out: Any) -> None:
         out.op("BUILD_SET", 0)
 
     def fill(self, out: Any) -> None:
-        self.write(out, "update")
+        self.write(out, "update", list(self.entries.values()))
 
     def replay(self, out: Any) -> None:
-        self.write(out, "clear")
-        self.write(out, "update")
+        """Take out what went and put in what came, through the base class's methods (R6)."""
+        gone = [item for key, item in self.original.items() if self.entries.get(key) is not item]
+        come = [item for key, item in self.entries.items() if self.original.get(key) is not item]
+        if len(gone) == len(self.original):
+            self.write(out, "clear", None)
+        elif gone:
+            self.write(out, "difference_update", gone)
+        if come:
+            self.write(out, "update", come)
 
-    def write(self, out: Any, method: str) -> None:
+    def write(self, out: Any, method: str, items: list[VariableTracker] | None) -> None:
         out.begin_call()
         out.load_object_unchecked(getattr(set, method))
         out.callable_done()
         out.load(self)
-        if method == "update":
-            for item in self.entries.values():
+        if items is not None:
+            for item in items:
                 out.load(item)
-            out.op("BUILD_TUPLE", len(self.entries))
-        out.call(2 if method == "update" else 1)
+            out.op("BUILD_TUPLE", len(items))
+        out.call(1 if items is None else 2)
         out.op("POP")
 
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return [*self.original.values(), *self.entries.values()]
+
     def ordered(self, tx: Any) -> list[VariableTracker]:
-        """The items in the order CPython would iterate: known for literals, by a real set of them."""
+        """The items in the order CPython would iterate."""
         if len(self.entries) <= 1:
             return list(self.entries.values())
-        if all(type(k) in LITERAL_TYPES for k in self.entries):
-            return [self.entries[k] for k in self.real_order()]
+        if self.history.operation is given:
+            if self.source is not None and all(type(k) in LITERAL_TYPES for k in self.entries):
+                tx.guard(Equal(Fetch(self.source, base_order, "order"), tuple(self.entries)))
+            return list(self.entries.values())
+        if all(map(hashes_alike, self.entries)):
+            try:
+                return [self.entries[k] for k in self.history.order()]
+            except UnknownOrder:
+                pass
         return tx.stop(reasons.OPAQUE_VALUE, text="the order of a set", kind=self.kind)
-
-    def real_order(self) -> list[Any]:
-        return list(set(self.entries))
 
     def fast_items(self, tx: Any) -> list[VariableTracker] | None:
         return self.ordered(tx)
@@ -89,39 +203,47 @@ class SetVariable(VariableTracker):
         return ConstantVariable(bool(self.entries))
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
-        return ConstantVariable(set_key(tx, item) in self.entries)
+        return ConstantVariable(find_set_key(tx, self, item)[1])
 
     # ---- mutation
     def add(self, tx: Any, item: VariableTracker) -> None:
-        stand_in = item.key(tx)
-        if stand_in not in self.entries:
+        stand_in, found = find_key(tx, self.entries, item)
+        if not found:
             tx.journal.set(self, "version", self.version + 1)
             tx.journal.put(self.entries, stand_in, item)
+            tx.journal.set(self, "history", History(self.history, ADD, stand_in))
             tx.modified(self)
 
-    def replace(self, tx: Any, entries: dict[Any, VariableTracker]) -> None:
-        if len(entries) != len(self.entries):
-            tx.journal.set(self, "version", self.version + 1)
+    def replace(self, tx: Any, entries: dict[Any, VariableTracker], history: History | None = None) -> None:
+        tx.journal.set(self, "version", self.version + 1)
         tx.journal.set(self, "entries", entries)
+        tx.journal.set(self, "history", history or History(None, UPDATE, list(entries)))
         tx.modified(self)
 
     def update(self, tx: Any, other: VariableTracker) -> None:
-        for item in iters.iterate(tx, other) if not tx.is_set(other) else inner(other).children():
+        if tx.is_set(other) or other.py_type() is dict:
+            self.mutate_by(tx, "|", other)
+            return
+        for item in iters.iterate(tx, other):
             self.add(tx, item)
 
     def mutate_by(self, tx: Any, symbol: str, other: VariableTracker) -> None:
-        self.replace(tx, combine(tx, symbol, self.entries, entries_of(tx, other)))
+        entries, history = entries_of(tx, other)
+        self.replace(tx, combine(symbol, self.entries, entries, tx.is_set(other)),
+                     History(self.history, CHANGED_BY[symbol], history))
 
     # ---- operators
-    def same_kind(self, entries: dict[Any, VariableTracker]) -> VariableTracker:
-        return type(self)(entries)
+    def combined(self, tx: Any, symbol: str, other: VariableTracker) -> VariableTracker:
+        entries, history = entries_of(tx, other)
+        made = combine(symbol, self.entries, entries, tx.is_set(other))
+        return type(self)(made, history=History(self.history, NEW_BY[symbol], history))
 
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
         if symbol not in OPERATIONS or not tx.is_set(other):
             return NotImplemented
         if reflected:
             return inner(other).nb_binary(tx, symbol, self, False)
-        return self.same_kind(combine(tx, symbol, self.entries, inner(other).entries))
+        return self.combined(tx, symbol, other)
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if symbol[:-1] not in OPERATIONS or not tx.is_set(other):
@@ -170,18 +292,6 @@ class FrozensetVariable(SetVariable):
             raise NotConstant(self)
         return frozenset(self.entries)
 
-    def real_order(self) -> list[Any]:
-        return list(frozenset(self.entries))
-
-    def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(frozenset)
-        out.callable_done()
-        for item in self.entries.values():
-            out.load(item)
-        out.op("BUILD_TUPLE", len(self.entries))
-        out.call(1)
-
     create = property()      # immutable: it cannot be made before its items  # type: ignore[assignment]
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
@@ -194,50 +304,65 @@ class FrozensetVariable(SetVariable):
         return frozenset(self.entries)
 
 
-def combine(tx: Any, symbol: str, left: dict, right: dict) -> dict[Any, VariableTracker]:
+def combine(symbol: str, left: dict, right: dict, both_sets: bool) -> dict[Any, VariableTracker]:
+    """The items of a set operation; & takes them from the smaller set (set_intersection)."""
     if symbol == "|":
-        return {**right, **left} if False else {**left, **{k: v for k, v in right.items() if k not in left}}
+        return {**left, **{k: v for k, v in right.items() if k not in left}}
     if symbol == "&":
-        return {k: v for k, v in left.items() if k in right}
+        walked, tested = (left, right) if both_sets and len(right) > len(left) else (right, left)
+        return {k: v for k, v in walked.items() if k in tested}
     if symbol == "-":
         return {k: v for k, v in left.items() if k not in right}
     return {**{k: v for k, v in left.items() if k not in right}, **{k: v for k, v in right.items() if k not in left}}
 
 
-def entries_of(tx: Any, other: VariableTracker) -> dict[Any, VariableTracker]:
+def entries_of(tx: Any, other: VariableTracker) -> tuple[dict[Any, VariableTracker], Any]:
+    """The items of any iterable, and what a real set operation would be given for it."""
     if tx.is_set(other):
-        return inner(other).entries
-    return SetVariable.of_items(tx, [real(tx, i) for i in iters.collect(tx, other)]).entries
+        return inner(other).entries, inner(other).history
+    if not iters.has_iter(other):
+        tx.raise_(TypeError, f"'{other.py_type().__name__}' object is not iterable")
+    made = SetVariable.of_items(tx, [real(tx, i) for i in iters.collect(tx, other)])
+    keys = list(made.entries)
+    return made.entries, dict.fromkeys(keys) if other.py_type() is dict else keys
 
 
-def set_key(tx: Any, item: VariableTracker) -> Any:
+def find_set_key(tx: Any, me: SetVariable, item: VariableTracker) -> Any:
     """set_contains: a set as the item is looked up as a frozenset."""
-    if isinstance(inner(item), SetVariable) and inner(item).owner is set:
-        return frozenset(inner(item).entries)
-    return item.key(tx)
+    if isinstance(inner(item), SetVariable) and inner(item).owner is set and item.py_type().__hash__ is None:
+        stand_in = frozenset(inner(item).entries)
+        return stand_in, stand_in in me.entries
+    return find_key(tx, me.entries, item)
 
 
 def binary_method(symbol: str) -> Any:
     def method(tx, self, *others):
         me = inner(self)
-        entries = me.entries
+        result = type(me)(dict(me.entries), history=History(me.history, copied, None))
         for other in others:
-            entries = combine(tx, symbol, entries, entries_of(tx, other))
-        return me.same_kind(dict(entries))
+            result = result.combined(tx, symbol, other)
+        return result
     return method
+
+
+def copied(value: set, _: Any) -> set:
+    return value.copy()
 
 
 def update_method(symbol: str) -> Any:
     def method(tx, self, *others):
         for other in others:
-            inner(self).mutate_by(tx, symbol, other)
+            if symbol == "|":
+                inner(self).update(tx, other)
+            else:
+                inner(self).mutate_by(tx, symbol, other)
         return tx.wrap(None)
     return method
 
 
 def relation_method(test: Any) -> Any:
     def method(tx, self, other, /):
-        return tx.wrap(test(inner(self).entries.keys(), entries_of(tx, other).keys()))
+        return tx.wrap(test(inner(self).entries.keys(), entries_of(tx, other)[0].keys()))
     return method
 
 
@@ -253,7 +378,7 @@ class SetMethods(Methods, of=set):
     isdisjoint = relation_method(lambda a, b: a.isdisjoint(b))
 
     def symmetric_difference(tx, self, other, /):
-        return inner(self).same_kind(combine(tx, "^", inner(self).entries, entries_of(tx, other)))
+        return inner(self).combined(tx, "^", other)
 
     def symmetric_difference_update(tx, self, other, /):
         inner(self).mutate_by(tx, "^", other)
@@ -281,11 +406,11 @@ class SetMethods(Methods, of=set):
         return item
 
     def clear(tx, self, /):
-        inner(self).replace(tx, {})
+        inner(self).replace(tx, {}, History(None, UPDATE, ()))
         return tx.wrap(None)
 
     def copy(tx, self, /):
-        return SetVariable(dict(inner(self).entries))
+        return copy_of(inner(self), SetVariable)
 
 
 class FrozensetMethods(Methods, of=frozenset):
@@ -297,18 +422,33 @@ class FrozensetMethods(Methods, of=frozenset):
     issubset, issuperset, isdisjoint = SetMethods.issubset, SetMethods.issuperset, SetMethods.isdisjoint
 
     def copy(tx, self, /):
-        return self if self.py_type() is frozenset else FrozensetVariable(dict(inner(self).entries))
+        return self if self.py_type() is frozenset else copy_of(inner(self), FrozensetVariable)
 
 
 def remove_item(tx: Any, self: VariableTracker, item: VariableTracker) -> bool:
     me = inner(self)
-    stand_in = set_key(tx, item)
-    if stand_in not in me.entries:
+    stand_in, found = find_set_key(tx, me, item)
+    if not found:
         return False
     entries = dict(me.entries)
     del entries[stand_in]
-    me.replace(tx, entries)
+    me.replace(tx, entries, History(me.history, DISCARD, stand_in))
     return True
+
+
+def copy_of(me: SetVariable, kind: type) -> SetVariable:
+    return kind(dict(me.entries), history=History(me.history, copied, None))
+
+
+def base_order(value: Any) -> tuple[Any, ...]:
+    """The items of a set in its own order, read by the base class."""
+    return tuple(set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value))
+
+
+@functools.cache
+def nth_item(at: int) -> Callable[[Any], Any]:
+    """A function that reads the item at a place in a set's order."""
+    return lambda value: base_order(value)[at]
 
 
 @builds(set, frozenset)
@@ -316,10 +456,21 @@ def build_set(tx: Any, obj: Any, source: Any) -> VariableTracker:
     """Sets of literals are guarded by their items; others break when touched."""
     kind = SetVariable if type(obj) is set else FrozensetVariable
     tx.guard(TypeIs(source, type(obj)))
-    if all(type(item) in LITERAL_TYPES for item in obj):
-        tx.guard(SetItems(source, frozenset(obj)))
-        return kind({item: ConstantVariable(item) for item in obj}, source)
-    return tx.build_set_of_objects(kind, obj, source)
+    return kind(set_entries(tx, obj, source, type(obj)), source)
+
+
+def set_entries(tx: Any, obj: Any, source: Any, base: type) -> dict[Any, VariableTracker]:
+    """Guarded items, read by the base class: literals by value, other objects by place and identity."""
+    items = list(base.__iter__(obj))
+    if all(type(item) in LITERAL_TYPES for item in items):
+        tx.guard(SetItems(source, frozenset(items)))
+        return {item: ConstantVariable(item) for item in items}
+    tx.guard(Length(source, len(items), base))
+    entries = {}
+    for at, item in enumerate(items):
+        built = tx.build(item, Fetch(source, nth_item(at), f"item_{at}"))
+        entries[built.key(tx)] = built
+    return entries
 
 
 @wraps(set)
@@ -334,11 +485,19 @@ def wrap_frozenset(tx: Any, obj: frozenset) -> VariableTracker:
 
 @meaning(set)
 def call_set(tx, iterable=None, /):
-    return SetVariable.of_items(tx, [] if iterable is None else [real(tx, i) for i in iters.collect(tx, iterable)])
+    return made_from(tx, SetVariable, iterable)
+
+
+def made_from(tx: Any, kind: type, iterable: VariableTracker | None) -> SetVariable:
+    """``set(iterable)``, ``frozenset(iterable)``."""
+    if iterable is None:
+        return kind({})
+    entries, history = entries_of(tx, iterable)
+    return kind(dict(entries), history=History(None, UPDATE, history))
 
 
 @meaning(frozenset)
 def call_frozenset(tx, iterable=None, /):
     if isinstance(iterable, FrozensetVariable):
         return iterable
-    return FrozensetVariable.of_items(tx, [] if iterable is None else [real(tx, i) for i in iters.collect(tx, iterable)])
+    return made_from(tx, FrozensetVariable, iterable)

@@ -14,7 +14,7 @@ from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable, builtin_base
-from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
+from minidynamo.variables.sequences import ListVariable, TuplePart, inner
 from minidynamo.variables.sets import FrozensetVariable, SetVariable
 
 NONE = ConstantVariable(None)
@@ -64,7 +64,7 @@ def contains_slot(tx: Any, self: VariableTracker, item: VariableTracker) -> Vari
 # What a wrapper descriptor of a builtin type does, by its name; the builtin part answers.
 SLOTS: dict[str, Any] = {
     "__len__": lambda tx, self: inner(self).sq_length(tx),
-    "__iter__": lambda tx, self: inner(self).tp_iter(tx),
+    "__iter__": lambda tx, self: tx.base_iterator(self),
     "__next__": next_slot,
     "__getitem__": lambda tx, self, key: inner(self).mp_subscript(tx, key),
     "__setitem__": set_slot,
@@ -258,7 +258,7 @@ PARTS: dict[type, Any] = {
     list: lambda tx, args, kwargs: ListVariable([]),
     dict: lambda tx, args, kwargs: DictVariable({}),
     set: lambda tx, args, kwargs: SetVariable({}),
-    tuple: lambda tx, args, kwargs: TupleVariable(iters.collect(tx, args[0]) if args else []),
+    tuple: lambda tx, args, kwargs: TuplePart(iters.collect(tx, args[0]) if args else []),
     frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(
         tx, [real(tx, i) for i in iters.collect(tx, args[0])] if args else []),
     **{base: literal_part(base) for base in (int, float, complex, str, bytes)},

@@ -14,7 +14,7 @@ from minidynamo.model.tables import PROXIES, TORCH_RULES, torch_rule
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.variables import tensors
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TuplePart, TupleVariable
 
 # Tensor methods that only read metadata: the fake answers, the graph needs no node.
 METADATA_METHODS = frozenset({
@@ -98,6 +98,7 @@ PROXIES.update({
     SizeVariable: lambda tx, v: tuple([proxy(tx, i) for i in v.items]),
     ListVariable: lambda tx, v: [proxy(tx, i) for i in v.items],
     NamedTupleVariable: proxy_named,
+    TuplePart: lambda tx, v: tuple([proxy(tx, i) for i in v.items]),
 })
 
 

@@ -1,0 +1,158 @@
+"""Subclasses of builtins, from outside and made inside: both parts are tracked and written back (R5, R6)."""
+from __future__ import annotations
+
+import pytest
+import torch
+
+import minidynamo
+from minidynamo.testing import check
+
+X = torch.ones(2)
+
+
+class MyList(list):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.tag = 1
+
+    def append(self, value):
+        self.tag += 1
+        super().append(value * 2)
+
+
+class MyDict(dict):
+    def __missing__(self, key):
+        self[key] = key * 2
+        return self[key]
+
+    def __getitem__(self, key):
+        return 5 + super().__getitem__(key)
+
+
+class MySet(set):
+    pass
+
+
+class Pair(tuple):
+    def __new__(cls, a, b):
+        return super().__new__(cls, (a, b))
+
+    def __deepcopy__(self, memo):
+        return Pair(*self)
+
+
+class MyInt(int):
+    def __add__(self, other):
+        return MyInt(int(self) + int(other) + 1)
+
+
+class MyStr(str):
+    x = 1
+
+
+class Plain:
+    pass
+
+
+def change_list(items, x):
+    items.append(3)
+    items[0] = x
+    items.tag += 10
+    items.extra = x
+    return len(items), items, [i for i in items], iter(items)
+
+
+def change_dict(d, x):
+    d[1] = x
+    y = d[7]
+    d.z = 3
+    for k in d:
+        y = y + k
+    return y, d, list(d), d.keys(), iter(d), dict(d)
+
+
+def change_set(s, x):
+    s.add(3)
+    s.discard(1)
+    s.q = x
+    return 2 in s, s, x + len(s)
+
+
+def read_tuple(t, x):
+    return t[0] + x, t, t + (), t * 1, t[:], tuple(t), type(t)
+
+
+def read_int(i, x):
+    return i + x, type(i + 1), i * 2, [x, 2, 3][i], x * i
+
+
+def read_str(s, x):
+    return s + "a", s.upper(), x + len(s), {s: 1}["ab"], f"{s}"
+
+
+@pytest.mark.parametrize(("fn", "value"), [
+    (change_list, MyList([1, 2])), (change_dict, MyDict({1: 2, 3: 4})), (change_set, MySet([1, 2])),
+    (read_tuple, Pair(1, 2)), (read_int, MyInt(2)), (read_str, MyStr("ab"))])
+def test_from_outside(fn, value):
+    assert not check(fn, value, X, min_graphs=1).breaks
+
+
+def test_made_inside():
+    def fn(x):
+        items = MyList([x])
+        items.append(x)
+        d = MyDict(a=x)
+        pair = Pair(x, x + 1)
+        return items, d, pair, MyInt(3) + 1, MySet([1, 2, 3]), items.tag, iter(items), d["a"], iter(d)
+    assert not check(fn, X, graphs=1).breaks
+
+
+def test_changed_part_of_two_objects_is_not_confused():
+    def fn(a, b, x):
+        a.append(x)
+        return len(b), x + 1
+    compiled = minidynamo.optimize(fn)
+    one, two = MyList([1]), MyList([1])
+    assert compiled(one, two, X)[0] == 1
+    assert compiled(one, one, X)[0] == 3
+
+
+def test_identity_is_guarded():
+    def fn(a, b, x):
+        return a is b, a == b, {a: 1}.get(b), b in {a, 3}, x + 1
+    a, b = Plain(), Plain()
+    compiled = minidynamo.optimize(fn)
+    for pair in ((a, b), (a, a), (a, b)):
+        assert compiled(*pair, X)[:4] == fn(*pair, X)[:4]
+
+
+def test_set_order_is_guarded():
+    def fn(s, x):
+        return [i + x for i in s]
+    compiled = minidynamo.optimize(fn)
+    for s in ({8, 0}, {0, 8}, {8, 0}):
+        assert [float(t[0]) for t in compiled(s, X)] == [float(t[0]) for t in fn(s, X)]
+    check(fn, {8, 0, 16}, X, graphs=1)
+
+
+def test_order_of_a_set_made_inside():
+    def fn(x):
+        s = {17, 2, 5}
+        s.add(40)
+        s.discard(5)
+        return list(s), x + 1, s | {99, 3}, frozenset(s)
+    check(fn, X, graphs=1)
+
+
+def test_sets_of_objects_from_outside():
+    def fn(s, x, item):
+        for t in s:
+            if isinstance(t, torch.Tensor):
+                x = x + t
+        return item in s, len(s), x
+    item = Plain()
+    assert not check(fn, {item, 1, X}, X, item, min_graphs=1).breaks
+    assert not check(fn, frozenset([X, item]), X, Plain(), min_graphs=1).breaks
+    compiled = minidynamo.optimize(fn)
+    for other in (Plain(), item, Plain()):
+        assert compiled({item, 1}, X, other)[0] is (other is item)
