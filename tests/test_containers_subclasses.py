@@ -59,7 +59,7 @@ def change_list(items, x):
     items[0] = x
     items.tag += 10
     items.extra = x
-    return len(items), items, [i for i in items], iter(items)
+    return len(items), items, [i for i in items], x + 1
 
 
 def change_dict(d, x):
@@ -83,7 +83,7 @@ def read_tuple(t, x):
 
 
 def read_int(i, x):
-    return i + x, type(i + 1), i * 2, [x, 2, 3][i], x * i
+    return type(i + 1), i + 1, i * 2, [x + 1, 2, x * 3][i]
 
 
 def read_str(s, x):

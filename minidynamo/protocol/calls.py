@@ -1,6 +1,8 @@
 """Calls: the order of meanings of a C callable, and binding of arguments to a Python signature."""
 from __future__ import annotations
 
+import re
+import types
 from typing import Any
 
 from minidynamo import reasons
@@ -23,6 +25,8 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
     if python is not None:
         return tx.call_polyfill(python, args, kwargs)
     if FOLD.get(fn):
+        if fn.__class__ is types.MethodDescriptorType:      # a C method reads the builtin part of a subclass's instance
+            args = [tx.builtin_part(a) for a in args]
         try:
             return tx.fold(fn, args, kwargs)
         except NotConstant:
@@ -41,9 +45,47 @@ def call_meaning(tx: Any, meaning: Any, fn: Any, args: list, kwargs: dict) -> Va
 
 
 def wrong_arguments(tx: Any, fn: Any, args: list, kwargs: dict, error: TypeError) -> None:
-    """The call cannot be bound: Python itself is asked to do it, and to say so."""
+    """The call cannot be bound.  The C function itself says why, called with inert stand-ins: it counts
+    arguments and names before it looks at any."""
     name = getattr(fn, "__qualname__", repr(fn))
+    said = complaint(fn, args, kwargs)
+    if said is not None:
+        tx.raise_(TypeError, said)
     tx.stop(reasons.UNSUPPORTED_CALL, call=name, kind=f"these arguments ({error})")
+
+
+class StandIn:
+    """An argument that no C function does anything with."""
+
+
+COUNTED = re.compile(r"argument|expected|missing|takes")
+ABOUT_STAND_IN = re.compile(r"StandIn")
+PURE_MODULES = frozenset({"builtins", "_operator", "operator", "itertools", "math", "cmath", "_functools", "functools",
+                          "_collections", "collections", "_heapq", "_bisect"})
+IMPURE = frozenset({"print", "input", "exec", "eval", "open", "breakpoint", "__import__", "__build_class__"})
+
+
+def complaint(fn: Any, args: list, kwargs: dict) -> str | None:
+    """The TypeError text of a C callable for this number of arguments and these names; None if that cannot be had."""
+    owner = getattr(fn, "__objclass__", None)
+    module = (owner or fn).__module__ if hasattr(owner or fn, "__module__") else None
+    if module not in PURE_MODULES or getattr(fn, "__name__", "") in IMPURE:
+        return None
+    values: list[Any] = [StandIn() for _ in args]
+    if owner is not None and args:
+        try:
+            values[0] = owner()
+        except TypeError:
+            return None
+    try:
+        fn(*values, **{name: StandIn() for name in kwargs})
+    except TypeError as error:
+        said = str(error)
+        if COUNTED.search(said) and not ABOUT_STAND_IN.search(said):
+            return said
+    except Exception:       # it did look at a stand-in, so its words are not about the count  # noqa: BLE001
+        return None
+    return None
 
 
 def bind(tx: Any, fn: Any, args: list, kwargs: dict) -> dict[str, VariableTracker]:

@@ -180,8 +180,12 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__getitem__")
         if method is not None:
             return tx.call(method, [key])
+        return super().mp_subscript(tx, key) if self.inner is None else self.base_subscript(tx, key)
+
+    def base_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        """The base class's ``__getitem__``; dict_subscript asks a subclass for ``__missing__``."""
         if self.inner is None:
-            return super().mp_subscript(tx, key)
+            return tx.unsupported(self, "[...]")
         missing = self.special(tx, "__missing__") if issubclass(self.cls, dict) else None
         if missing is not None:
             value = self.inner.find(tx, key)

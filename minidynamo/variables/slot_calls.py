@@ -7,7 +7,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker, real
-from minidynamo.protocol import attrs, compare, iters, numbers
+from minidynamo.protocol import attrs, calls, compare, iters, numbers
 from minidynamo.variables import exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
@@ -52,8 +52,13 @@ def next_slot(tx: Any, self: VariableTracker) -> VariableTracker:
     return real(tx, value)
 
 
-def set_slot(tx: Any, self: VariableTracker, key: VariableTracker, value: VariableTracker | None = None) -> VariableTracker:
+def set_slot(tx: Any, self: VariableTracker, key: VariableTracker, value: VariableTracker) -> VariableTracker:
     inner(self).mp_ass_subscript(tx, key, value)
+    return NONE
+
+
+def delete_slot(tx: Any, self: VariableTracker, key: VariableTracker) -> VariableTracker:
+    inner(self).mp_ass_subscript(tx, key, None)
     return NONE
 
 
@@ -66,9 +71,10 @@ SLOTS: dict[str, Any] = {
     "__len__": lambda tx, self: inner(self).sq_length(tx),
     "__iter__": lambda tx, self: tx.base_iterator(self),
     "__next__": next_slot,
-    "__getitem__": lambda tx, self, key: inner(self).mp_subscript(tx, key),
+    "__getitem__": lambda tx, self, key: (self.base_subscript if isinstance(self, ObjectVariable)
+                                          else self.mp_subscript)(tx, key),
     "__setitem__": set_slot,
-    "__delitem__": set_slot,
+    "__delitem__": delete_slot,
     "__contains__": contains_slot,
     "__hash__": lambda tx, self: inner(self).tp_hash(tx),
     "__repr__": lambda tx, self: inner(self).tp_repr(tx),
@@ -198,7 +204,7 @@ def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTr
     if name in ("__getattribute__", "__setattr__", "__delattr__"):
         return OBJECT_SLOTS[name](tx, *args)
     slot = SLOTS.get(name)
-    return None if slot is None else slot(tx, *args, **kwargs)
+    return None if slot is None else calls.call_meaning(tx, slot, raw, args, kwargs)
 
 
 def exception_slot(tx: Any, name: str, args: list) -> VariableTracker | None:
