@@ -78,7 +78,7 @@ def _live_locals(program: Program) -> list[frozenset[str]]:
     bits: dict[str, int] = {}
     always = 0
     if any(op.name == "LOAD_GLOBAL" and op.arg == "super" for op in ops):
-        for name in (*program.varnames[:1], "__class__"):
+        for name in (program.first_argument(), "__class__"):
             always |= bits.setdefault(name, 1 << len(bits))
     reads, keeps = [always] * len(ops), [-1] * len(ops)
     for index, op in enumerate(ops):

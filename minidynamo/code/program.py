@@ -74,3 +74,9 @@ class Program:
         """Number of parameters, ``*args`` and ``**kwargs`` included."""
         return (self.argcount + self.kwonlyargcount
                 + bool(self.flags & 0x04) + bool(self.flags & 0x08))
+
+    def first_argument(self) -> str | None:
+        """The parameter a bare ``super()`` reads; None without one.  A resume function is told which."""
+        if "first_argument" not in self.memo:
+            return self.varnames[0] if self.nargs() else None
+        return self.memo["first_argument"]      # type: ignore[return-value]

@@ -189,7 +189,7 @@ def put_locals(out: Restore, program: Any, op: Any, locals_: dict[str, str]) -> 
     """What the op finds by name rather than on the stack: its own local, and the first one for a bare ``super()``."""
     names = [op.arg] if op.name in READ_LOCAL else []
     if op.name == "CALL" and uses_super(program):
-        names += program.varnames[:1]
+        names.append(program.first_argument())
     for name in names:
         if name in program.cellvars or name in program.freevars:
             continue
@@ -249,7 +249,7 @@ def follow(program: Any, index: int) -> int:
 
 def live_names(program: Any, index: int, locals_: dict[str, str]) -> tuple[str, ...]:
     live = live_locals(program)[index]
-    return tuple(name for name in locals_ if name in live)
+    return tuple(name for name in locals_ if name in live and name != FIRST_COPY)
 
 
 def load_resume(out: Restore, program: Any, code: CodeType) -> None:
@@ -276,8 +276,11 @@ def make_tail(out: Restore) -> None:
 
 
 def drive(out: Restore) -> None:
-    """Stack: function, arguments.  Call, and go on calling while a Tail comes back; return the rest."""
-    again, done = out.label(), out.label()
+    """Stack: function, arguments.  Call, and go on calling while a Tail comes back; return the rest.
+
+    To the user this frame and the resume functions are one: an exception shows the one it left from only.
+    """
+    again, done, failed = out.label(), out.label(), out.label()
     out.op("STORE_LOCAL", "___args")
     out.op("STORE_LOCAL", "___fn")
     out.mark(again)
@@ -285,7 +288,8 @@ def drive(out: Restore) -> None:
     out.op("LOAD_LOCAL", "___fn")
     out.callable_done()
     out.op("LOAD_LOCAL", "___args")
-    out.op("CALL_FUNCTION_EX", False)
+    with out.protected(failed, 0):
+        out.op("CALL_FUNCTION_EX", False)
     out.op("STORE_LOCAL", "___r")
     out.begin_call()
     out.load_object_unchecked(type)
@@ -303,4 +307,22 @@ def drive(out: Restore) -> None:
     out.mark(done)
     out.op("LOAD_LOCAL", "___r")
     out.op("RETURN")
+    out.mark(failed)
+    out.op("STORE_LOCAL", "___r")
+    out.begin_call()
+    out.load_object_unchecked(forget_frame)
+    out.callable_done()
+    out.op("LOAD_LOCAL", "___r")
+    out.call(1)
+    out.op("POP")
+    out.op("LOAD_LOCAL", "___r")
+    out.op("PUSH_NULL")
+    out.op("STORE_LOCAL", "___r")
+    out.op("RERAISE", 0)
+
+
+def forget_frame(error: BaseException) -> None:
+    """Take the outermost frame out of a traceback; the frame that called us is that one."""
+    traceback = BaseException.__traceback__.__get__(error)      # type: ignore[attr-defined]
+    BaseException.with_traceback(error, traceback.tb_next)
 

@@ -75,10 +75,13 @@ class Restore(Writer):
 
     # ---- the graph's results
     def graph_output(self, node: Any) -> None:
-        self.op("LOAD_LOCAL", self.outputs[node])
+        if node not in self.outputs and node.source is not None:      # an input, where nothing was computed
+            node.source.load(self)
+        else:
+            self.op("LOAD_LOCAL", self.outputs[node])
 
     def graph_number(self, value: Any) -> None:
-        self.op("LOAD_LOCAL", self.outputs[self.tx.tape.sym_node(value)])
+        self.graph_output(self.tx.tape.sym_node(value))
 
     # ---- helpers that kinds use
     def call_function(self, function: Callable[..., Any], *values: Any) -> None:

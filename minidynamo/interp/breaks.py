@@ -59,7 +59,7 @@ def uses_super(program: Program) -> bool:
     """Whether a bare ``super()`` may find its arguments in the frame."""
     found = program.memo.get("uses_super")
     if found is None:
-        found = program.memo["uses_super"] = bool(program.nargs()) and any(
+        found = program.memo["uses_super"] = program.first_argument() is not None and any(
             op.name == "LOAD_GLOBAL" and op.arg == "super" for op in program.ops)
     return bool(found)
 
@@ -67,7 +67,7 @@ def uses_super(program: Program) -> bool:
 def first_is_kept(frame: Frame) -> bool:
     """A bare ``super()`` reads the first local; one in a cell is passed on as a copy, so it must not change."""
     program = frame.program
-    first = program.varnames[0]
+    first = program.first_argument()
     if first in frame.cells:
         return not any(op.name in ("STORE_DEREF", "DELETE_DEREF") and op.arg == first for op in program.ops)
     return first in frame.local

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo.interp.loop import handles
-from minidynamo.interp.stack_ops import pop, popn, popn_raw
+from minidynamo.interp.stack_ops import peek, pop, popn, popn_raw
 from minidynamo.interp.state import Frame
 from minidynamo.model.variable import real
 from minidynamo.protocol import iters
@@ -48,27 +48,22 @@ def build_slice(tx: Any, frame: Frame, op: Any) -> None:
     frame.stack.append(SliceVariable(*parts, *[tx.wrap(None)] * (3 - op.arg)))
 
 
-def beneath(tx: Any, frame: Frame, depth: int) -> Any:
-    """The entry `depth` from the top, built; in a resume function it may still be lazy."""
-    return real(tx, frame.stack[-depth])
-
-
 @handles("LIST_APPEND")
 def list_append(tx: Any, frame: Frame, op: Any) -> None:
     value = frame.stack.pop()
-    beneath(tx, frame, op.arg).append(tx, value)
+    peek(tx, frame, op.arg).append(tx, value)
 
 
 @handles("SET_ADD")
 def set_add(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    beneath(tx, frame, op.arg).add(tx, value)
+    peek(tx, frame, op.arg).add(tx, value)
 
 
 @handles("MAP_ADD")
 def map_add(tx: Any, frame: Frame, op: Any) -> None:
     value, key = pop(tx, frame), pop(tx, frame)
-    beneath(tx, frame, op.arg).set_item(tx, key, value)
+    peek(tx, frame, op.arg).set_item(tx, key, value)
 
 
 @handles("LIST_EXTEND")
@@ -76,13 +71,13 @@ def list_extend(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not iters.has_iter(value):
         tx.raise_(TypeError, f"Value after * must be an iterable, not {value.py_type().__name__}")
-    beneath(tx, frame, op.arg).extend(tx, value)
+    peek(tx, frame, op.arg).extend(tx, value)
 
 
 @handles("SET_UPDATE")
 def set_update(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    beneath(tx, frame, op.arg).update(tx, value)
+    peek(tx, frame, op.arg).update(tx, value)
 
 
 @handles("DICT_UPDATE")
@@ -90,13 +85,13 @@ def dict_update(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not hasattr(value.py_type(), "keys"):
         tx.raise_(TypeError, f"'{value.py_type().__name__}' object is not a mapping")
-    beneath(tx, frame, op.arg).update(tx, value)
+    peek(tx, frame, op.arg).update(tx, value)
 
 
 @handles("DICT_MERGE")
 def dict_merge(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    target, function = beneath(tx, frame, op.arg), beneath(tx, frame, op.arg + 2)
+    target, function = peek(tx, frame, op.arg), peek(tx, frame, op.arg + 2)
     name = getattr(function, "shown_name", lambda: "function")()
     if not hasattr(value.py_type(), "keys"):
         tx.raise_(TypeError, f"{name} argument after ** must be a mapping, not {value.py_type().__name__}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.interp.loop import YIELDED, handles
-from minidynamo.interp.stack_ops import pop
+from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame
 from minidynamo.model.tracer import Raised
 from minidynamo.variables import exceptions
@@ -73,7 +73,7 @@ def end_send(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("CLEANUP_THROW")
 def cleanup_throw(tx: Any, frame: Frame, op: Any) -> None:
-    exc = frame.stack[-1]
+    exc = peek(tx, frame, 1)
     if not issubclass(exc.py_type(), StopIteration):
         raise Raised(exc)
     del frame.stack[-3:]

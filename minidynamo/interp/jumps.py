@@ -5,7 +5,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.interp.loop import RETURNED, handles
-from minidynamo.interp.stack_ops import pop
+from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame
 from minidynamo.model.variable import NotConstant
 from minidynamo.variables.constants import ConstantVariable
@@ -80,7 +80,7 @@ def match_sequence(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("MATCH_KEYS")
 def match_keys(tx: Any, frame: Frame, op: Any) -> None:
-    frame.stack.append(tx.match_keys(frame.stack[-2], frame.stack[-1]))
+    frame.stack.append(tx.match_keys(peek(tx, frame, 2), peek(tx, frame, 1)))
 
 
 @handles("MATCH_CLASS")

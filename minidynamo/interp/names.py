@@ -9,7 +9,7 @@ from minidynamo import reasons
 from minidynamo.code import null_first
 from minidynamo.guards.kinds import HasKey
 from minidynamo.interp.loop import handles
-from minidynamo.interp.stack_ops import pop
+from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import NULL, Frame, Scope
 from minidynamo.model.variable import VariableTracker
 from minidynamo.sources import Builtin, Imported
@@ -144,7 +144,7 @@ def absolute_name(tx: Any, frame: Frame, name: str, level: int) -> str:
 
 @handles("IMPORT_FROM")
 def import_from(tx: Any, frame: Frame, op: Any) -> None:
-    module = frame.stack[-1]
+    module = peek(tx, frame, 1)
     value = tx.catching(AttributeError, lambda: module.tp_getattro(tx, op.arg))
     if value is None:
         full = f"{module.as_object().__name__}.{op.arg}"

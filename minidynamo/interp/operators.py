@@ -5,7 +5,7 @@ import operator
 from typing import Any
 
 from minidynamo.interp.loop import handles
-from minidynamo.interp.stack_ops import pop, popn
+from minidynamo.interp.stack_ops import peek, pop, popn
 from minidynamo.interp.state import Frame
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import numbers, text
@@ -111,4 +111,4 @@ def build_string(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("GET_LEN")
 def get_len(tx: Any, frame: Frame, op: Any) -> None:
-    frame.stack.append(cmp.length(tx, frame.stack[-1]))
+    frame.stack.append(cmp.length(tx, peek(tx, frame, 1)))

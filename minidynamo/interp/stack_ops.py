@@ -15,6 +15,14 @@ def pop(tx: Any, frame: Frame) -> VariableTracker:
     return value.real(tx) if value.__class__ is LazyVariable else value
 
 
+def peek(tx: Any, frame: Frame, depth: int) -> VariableTracker:
+    """The entry at `depth` (1 = top), built, left where it is."""
+    value = frame.stack[-depth]
+    if value.__class__ is LazyVariable:
+        value = frame.stack[-depth] = value.real(tx)
+    return value
+
+
 def popn(tx: Any, frame: Frame, count: int) -> list[VariableTracker]:
     """The `count` topmost values, lowest first, built."""
     if not count:

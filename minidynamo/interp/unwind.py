@@ -5,7 +5,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.interp.loop import handles
-from minidynamo.interp.stack_ops import pop
+from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame, PreviousException
 from minidynamo.model.tracer import Raised
 from minidynamo.protocol.attrs import lookup_special
@@ -74,5 +74,5 @@ def before_with(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("WITH_EXCEPT_START")
 def with_except_start(tx: Any, frame: Frame, op: Any) -> None:
-    leave, exc = frame.stack[-4], frame.stack[-1]
+    leave, exc = peek(tx, frame, 4), peek(tx, frame, 1)
     frame.stack.append(tx.call(leave, [exc.type_value(tx), exc, exc.traceback_value(tx)]))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from minidynamo import reasons
 from minidynamo.model.tables import Methods, builds
@@ -177,6 +177,7 @@ class InputGenerator(HashedByIdentity):
 
     __slots__ = ("obj",)
     kind = "generator of the caller's"
+    state = SUSPENDED
 
     def __init__(self, obj: Any, source: Any) -> None:
         self.obj, self.source = obj, source
@@ -191,6 +192,9 @@ class InputGenerator(HashedByIdentity):
         return self
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        return self.resume(tx, None)
+
+    def resume(self, tx: Any, sent: VariableTracker | None, error: Raised | None = None) -> NoReturn:
         tx.stop(reasons.GENERATOR_ESCAPES, name=self.obj.__name__, why="it was made outside")
 
 

@@ -189,7 +189,7 @@ def call_slice(tx, start, stop=None, step=None, /):
 @builds(slice)
 def build_slice(tx: Any, obj: slice, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, slice))
-    return SliceVariable(*[tx.lazy(getattr(obj, n), Attr(source, n)) for n in ("start", "stop", "step")], source)
+    return SliceVariable(*[tx.build(getattr(obj, n), Attr(source, n)) for n in ("start", "stop", "step")], source)
 
 
 @wraps(slice)
