@@ -32,6 +32,7 @@ from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     ShapeEnv,
     StatefulSymbolicContext,
+    free_unbacked_symbols,
 )
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
@@ -144,6 +145,8 @@ class _Quiet(threading.local, logging.Filter):
 _quiet = _Quiet()
 logging.getLogger("torch._subclasses.fake_tensor").addFilter(_quiet)
 
+# What C++ says of sizes that are symbols where it wants numbers: a limit of fakes, not the program's error.
+_SYMBOLIC_ONLY = ("SymIntArrayRef expected to contain only concrete", "with symbolic sizes/strides")
 _DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
 _UNSUPPORTED = (UnsupportedOperatorException, UnsupportedFakeTensorException,
                 UnsupportedMutationAliasingException)
@@ -154,8 +157,10 @@ class FakeEnv:
     """The fake mode and shape environment of one compile."""
 
     def __init__(self, *, duck_shape: bool | None = None, capture_scalar_outputs: bool = False) -> None:
-        self.shape_env = ShapeEnv(allow_scalar_outputs=capture_scalar_outputs,
-                                  allow_dynamic_output_shape_ops=False, duck_shape=duck_shape)
+        # An op may read a scalar for itself (``alpha=tensor``); `run` refuses results that show one.
+        self.shape_env = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=False,
+                                  duck_shape=duck_shape)
+        self.capture_scalar_outputs = capture_scalar_outputs
         # A fallback runs the real kernel on made-up data: its effects are real and its shape
         # a guess.  While tracing that is unsound, so an op without a fake breaks instead.
         self.mode = FakeTensorMode(shape_env=self.shape_env, allow_fallback_kernels=False)
@@ -223,16 +228,30 @@ class FakeEnv:
         try:
             with self.mode:
                 if type(target) is str:
-                    return getattr(args[0], target)(*args[1:], **kwargs)
-                return target(*args, **kwargs)  # type: ignore[operator]
+                    result = getattr(args[0], target)(*args[1:], **kwargs)
+                else:
+                    result = target(*args, **kwargs)  # type: ignore[operator]
+            if self.shape_env.pending_fresh_unbacked_symbols and not self.capture_scalar_outputs:
+                self._refuse_unbacked(result)
+            return result
         except _DATA_DEPENDENT as e:
             raise DataDependent(target, e) from e
         except _UNSUPPORTED as e:
             raise UnsupportedByFake(target, e) from e
         except Exception as e:
+            if any(text in str(e) for text in _SYMBOLIC_ONLY):
+                raise UnsupportedByFake(target, e) from e
             raise OpError(target, e) from e
         finally:
             _quiet.running = outer
+            if not self.capture_scalar_outputs:
+                self.shape_env.pending_fresh_unbacked_symbols.clear()
+
+    def _refuse_unbacked(self, result: Any) -> None:
+        """A number read from data may stay inside an op, but not show in what it returns."""
+        fresh = set(self.shape_env.pending_fresh_unbacked_symbols)
+        if fresh & set(free_unbacked_symbols(_numbers_of(result))):
+            raise DataDependentOutputException("a number read from a tensor")
 
     def inputs_changed(self) -> bool:
         """Did the trace leave any input fake other than it was made?"""
@@ -277,6 +296,17 @@ def _no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _numbers_of(tree: Any) -> list[Any]:
+    """Every number, and every number in a tensor's layout, that a result shows."""
+    if isinstance(tree, torch.Tensor):
+        if tree.layout is not torch.strided:
+            return list(tree.shape)
+        return [*tree.shape, *tree.stride(), tree.storage_offset()]
+    if isinstance(tree, (tuple, list)):
+        return [n for item in tree for n in _numbers_of(item)]
+    return [tree] if isinstance(tree, (torch.SymInt, torch.SymFloat, torch.SymBool)) else []
 
 
 def _why_not(tensor: torch.Tensor) -> str | None:
