@@ -10,6 +10,7 @@ from minidynamo.graph import shapes
 from minidynamo.graph.to_fx import to_fx
 from minidynamo.guards.kinds import NotAliased, ShapeExpr, TensorsNotAliased
 from minidynamo.guards.manager import build_guards
+from minidynamo.guards.relations import SizeOf, StorageOffset, StrideOf
 from minidynamo.interp.tracer import Options
 
 IDENTITY = Frontend(
@@ -38,8 +39,13 @@ def guards(trace, frame):
     return build_guards(tx.guards, frame.locals, frame.globals, frame.code, config.guards)
 
 
+# How a guard reads the number behind an accessor; None: the source's value itself.
+READERS = {"size": SizeOf, "stride": StrideOf, "storage_offset": StorageOffset, "int": None, "float": None}
+
+
 def reader(accessor):
-    return lambda value: shapes.read_number(value, accessor)
+    made = READERS[accessor[0]]
+    return made(*accessor[1:]) if made is not None else None
 
 
 def options(options, state):

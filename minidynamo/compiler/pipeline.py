@@ -24,7 +24,7 @@ from minidynamo.compiler.backends import shield
 from minidynamo.compiler.frame import CodeState, Compiled, Frame, Options, Skipped
 from minidynamo.compiler.limits import over_limit, why_missed
 from minidynamo.compiler.preserve import preserved
-from minidynamo.compiler.report import Report, tell
+from minidynamo.compiler.report import READERS, Report, tell
 from minidynamo.observe import metrics, recorder, say, wants, warn
 from minidynamo.reasons import Reason, Stop
 from minidynamo.reasons.errors import BackendCompilerFailed, InternalError, MiniDynamoError, Unsupported
@@ -97,6 +97,19 @@ def _trace(work: Work) -> None:
         raise Left(leave.stop)
     if report.exit_kind == "break" and work.options.fullgraph:
         raise Unsupported.of(leave.stop)
+    if config.side_effects_policy != "allow":
+        _judge_effects(work)
+
+
+def _judge_effects(work: Work) -> None:
+    """config.side_effects_policy: changes of the user's objects are told, or refused."""
+    found = work.report.effects()
+    if not found:
+        return
+    text = "; ".join(effect.text() for effect in found)
+    if config.side_effects_policy == "error":
+        raise Unsupported.of(Stop(reasons.SIDE_EFFECT_POLICY, {"kind": text}, found[0].where))
+    warn(f"{work.frame.code.co_qualname} changes what is visible outside: {text}")
 
 
 def _graph(work: Work) -> None:
@@ -262,14 +275,14 @@ def _succeeded(work: Work) -> None:
         recorder.count("graph_break", stop.id)
         recorder.event("graph_break", reason=stop.id, text=stop.text())
         say("graph_breaks", lambda: f"{work.frame.code.co_qualname}\n{stop.render()}")
-    if wants("guards"):
-        say("guards", f"{report.compile_id}\n{_guards_text(work.guards)}")
-    if wants("side_effects"):
-        say("side_effects", f"{report.compile_id} {getattr(work.trace, 'effects', None) or 'none'}")
+    name = f"{report.compile_id} {work.frame.code.co_qualname}"
+    say("guards", lambda: f"{name}\n{report.guards_text()}")
+    say("side_effects", lambda: f"{name}\n{_effects_text(report)}")
+    say("bytecode", lambda: f"{name}\n{report.bytecode_text()}")
 
 
-def _guards_text(guards: Any) -> str:
-    return str(guards.source_text()) if guards is not None else "no guards"
+def _effects_text(report: Report) -> str:
+    return "\n".join(effect.text() for effect in report.effects()) or "none"
 
 
 def _count_skip(work: Work, stop: Stop) -> None:
@@ -291,7 +304,7 @@ def _recompiled(frame: Frame, entries: list[Any], compile_id: str) -> str | None
         return None
     recorder.count("recompiles", frame.code.co_qualname)
     recorder.event("recompile", function=frame.code.co_qualname)
-    if not wants("recompiles") and not config.trace:
+    if not wants("recompiles") and not config.trace and not READERS:
         return "recompiled; MINIDYNAMO_LOGS=recompiles says why"
     why = why_missed(frame, entries)
     say("recompiles", f"{compile_id} {frame.code.co_qualname}: {why}")
@@ -309,5 +322,3 @@ def _after(work: Work, entries: list[Any]) -> None:
             gc.collect()
             if config.gc_freeze_after_compile:
                 gc.freeze()
-
-

@@ -7,8 +7,11 @@ from types import CodeType
 from typing import Any
 
 from minidynamo.base.config import config
+from minidynamo.code import listing
+from minidynamo.codegen.effects import effects
 from minidynamo.compiler.frame import Frame
 from minidynamo.reasons import Stop
+from minidynamo.side_effects.effect import Effect
 
 
 @dataclasses.dataclass(slots=True)
@@ -28,6 +31,19 @@ class Report:
     error: BaseException | None = None
     times_us: dict[str, int] = dataclasses.field(default_factory=dict)
 
+    def effects(self) -> list[Effect]:
+        """What the new code replays."""
+        return effects(self.trace)
+
+    def guards_text(self) -> str:
+        """The guards as a Python function."""
+        return str(self.guards.source_text()) if self.guards is not None else "no guards"
+
+    def bytecode_text(self) -> str:
+        """Old and new instructions."""
+        old, new = listing(self.code), "as before" if self.new_code is None else listing(self.new_code)
+        return f"old\n{old}\nnew\n{new}"
+
     def metrics(self, frame: Frame, backend: str) -> dict[str, Any]:
         """The fields of the metrics record that this report knows."""
         nodes = list(self.graph.graph.nodes) if self.graph is not None else []
@@ -45,7 +61,7 @@ class Report:
             "graph_op_count": sum(node.op.startswith("call_") for node in nodes),
             "graph_input_count": sum(node.op == "placeholder" for node in nodes),
             "guard_count": _size(getattr(self.guards, "guards", None)),
-            "effect_count": _size(getattr(self.trace, "effects", None)),
+            "effect_count": _size(getattr(getattr(self.trace, "plan", None), "effects", None)),
             "recompile_reason": self.recompile_reason,
             "backend": backend,
             "config": repr(config.to_dict()),

@@ -9,6 +9,7 @@ from minidynamo.interp.breaks import why_unbreakable
 from minidynamo.interp.state import Frame
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
+from minidynamo.observe import say, wants
 from minidynamo.protocol.calls import bind
 from minidynamo.reasons import Stop
 from minidynamo.sources import Cell, Local
@@ -42,9 +43,20 @@ def unknown(tx: Any, frame: Frame, op: Any) -> None:
 
 def prepare(program: Any) -> None:
     """Put each op's handler beside it, once per program."""
-    if program.ops and program.ops[0].cache is None:
+    told = wants("instructions")
+    if program.memo.get("told") is not told:
+        program.memo["told"] = told
         for op in program.ops:
-            op.cache = HANDLERS.get(op.name, unknown)
+            handler = HANDLERS.get(op.name, unknown)
+            op.cache = telling(handler) if told else handler
+
+
+def telling(handler: Handler) -> Handler:
+    """The handler, with a line of log before it."""
+    def run_told(tx: Any, frame: Frame, op: Any) -> Any:
+        say("instructions", f"{'  ' * frame.depth}{frame.program.name}:{op.pos.lineno}  {op!r}  {frame.stack[-4:]}")
+        return handler(tx, frame, op)
+    return run_told
 
 
 # ---------------------------------------------------------------- the frame being traced

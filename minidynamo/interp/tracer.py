@@ -76,6 +76,7 @@ class Tracer(Services):
         self.type_memo: dict[tuple[type, str], Any] = {}
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
         self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
+        self.changed_at: dict[int, Where] = {}            # ... and where each was modified first
         # The frame's own cells are out of the guards' sight: the output code itself checks that they
         # are (or are not) the objects these sources lead to, and runs the original code otherwise.
         self.entry_checks: list[tuple[str, Source, bool]] = []
@@ -189,6 +190,7 @@ class Tracer(Services):
         """The user's object behind `value` has changed; it is written back at the exit."""
         if value.source is not None and id(value) not in self.changed:
             self.journal.put(self.changed, id(value), value)
+            self.changed_at[id(value)] = self.where()
 
     def settle_aliases(self) -> None:
         """Find, once the trace has ended, which user objects must be distinct: a changed one from others of its type."""
