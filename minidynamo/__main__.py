@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 
+from minidynamo.api import explain
 from minidynamo.tools.command import main
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:], explain))

@@ -23,6 +23,8 @@ from minidynamo.model import marks
 from minidynamo.observe import RECORDS, counters, set_logs
 from minidynamo.reasons import Stop
 from minidynamo.reasons.errors import UserError
+from minidynamo.tools import explain as tools
+from minidynamo.tools.explain import Explanation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -276,10 +278,12 @@ def reset() -> None:
     RECORDS.clear()
 
 
-def explain(fn: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    """``explain(fn)(*args)`` runs `fn` optimized and returns the report of what was done, and why."""
-    from minidynamo.tools.explain import explain as make_explain
-    return make_explain(fn, **settings)     # type: ignore[no-any-return]
+def explain(fn: Callable[..., Any], **settings: Any) -> Callable[..., Explanation]:
+    """``explain(fn)(*args)`` compiles `fn` afresh, runs it, and returns the report of what was done, and why.
+
+    `settings` are those of `optimize`.  The report has graphs, breaks, guards, effects, recompiles, timings; print it.
+    """
+    return tools.explain(optimize, fn, settings)
 
 
 def is_compile_supported(device: Any) -> bool:

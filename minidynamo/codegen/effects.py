@@ -21,5 +21,5 @@ def effects(trace: Any) -> list[Effect]:
         else:
             target = value.source.text() if value.source is not None else f"a new {value.kind}"
             found.append(Effect(value.kind, target, where))
-    found += [Effect("torch state", name_of(setter)) for setter, _ in tx.ambient_changes()]
+    found += [Effect("torch state", name_of(setter)) for setter, _ in tx.at_exit]
     return found

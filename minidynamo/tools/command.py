@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
 import os
 import runpy
@@ -11,41 +12,40 @@ from collections.abc import Callable
 from typing import Any
 
 from minidynamo.reasons import docs
-from minidynamo.tools.explain import Explanation, collecting, explain
+from minidynamo.tools.explain import Explanation, collecting
 from minidynamo.tools.tables import page, tables
 
+Explain = Callable[[Callable[..., Any]], Callable[..., Explanation]]
 
-def main(argv: list[str]) -> int:
-    """Run one subcommand; the exit status is 1 where the script raised, 2 where the call was wrong."""
+
+def main(argv: list[str], explain: Explain) -> int:
+    """Run one subcommand; the exit status is 1 where the script raised, 2 where the call was wrong.
+
+    `explain` is the public one, which lives above this package.
+    """
     parser = argparse.ArgumentParser(prog="python -m minidynamo", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, about, run in (("explain", "run a script and report on all that was compiled in it", _explain),
+    for name, about, text in (("explain", "run a script and report on all that was compiled in it", str),
                              ("bytecode", "the same, with old and new instructions only", _bytecode)):
         sub = commands.add_parser(name, help=about)
         sub.add_argument("target", metavar="FILE.py[:function]",
                          help="with a function: only what concerns it; one without arguments is called, compiled")
         sub.add_argument("arguments", nargs=argparse.REMAINDER, help="given to the script as sys.argv[1:]")
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=functools.partial(_report, text))
     sub = commands.add_parser("tables", help="print the registries and the order in which they are asked")
     sub.add_argument("name", nargs="?", choices=[name for name, _, _ in tables()], metavar="NAME")
-    sub.set_defaults(run=lambda found: print(page(found.name)) or 0)
+    sub.set_defaults(run=lambda found, _: print(page(found.name)) or 0)
     sub = commands.add_parser("reasons", help="print docs/reasons.md")
-    sub.set_defaults(run=lambda found: print(docs.page(), end="") or 0)
+    sub.set_defaults(run=lambda found, _: print(docs.page(), end="") or 0)
     found = parser.parse_args(argv)
-    status: int = found.run(found)
-    return status
+    return int(found.run(found, explain))
 
 
-def _explain(found: argparse.Namespace) -> int:
-    return _report(found, str)
+def _bytecode(explanation: Explanation) -> str:
+    return "\n\n".join(f"{frame.compile_id}  {frame.place}\n{frame.bytecode()}" for frame in explanation.frames)
 
 
-def _bytecode(found: argparse.Namespace) -> int:
-    return _report(found, lambda explanation: "\n\n".join(
-        f"{frame.compile_id}  {frame.place}\n{frame.bytecode()}" for frame in explanation.frames))
-
-
-def _report(found: argparse.Namespace, text: Callable[[Explanation], str]) -> int:
+def _report(text: Callable[[Explanation], str], found: argparse.Namespace, explain: Explain) -> int:
     path, colon, function = found.target.rpartition(":")
     if not colon or not os.path.exists(path):
         path, function = found.target, ""
@@ -54,7 +54,7 @@ def _report(found: argparse.Namespace, text: Callable[[Explanation], str]) -> in
         return 2
     explanation, status, space = _run_script(path, found.arguments)
     if function and not status:
-        explanation, status = _of_function(space, function, explanation)
+        explanation, status = _of_function(space, function, explanation, explain)
     print(text(explanation))
     return status
 
@@ -75,7 +75,7 @@ def _run_script(path: str, arguments: list[str]) -> tuple[Explanation, int, dict
     return explanation, status, space
 
 
-def _of_function(space: dict[str, Any], name: str, whole: Explanation) -> tuple[Explanation, int]:
+def _of_function(space: dict[str, Any], name: str, whole: Explanation, explain: Explain) -> tuple[Explanation, int]:
     """What concerns one function of the script; where the script did not run it compiled, it is called here."""
     fn = space.get(name)
     part = whole.only(name)

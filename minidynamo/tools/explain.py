@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -184,21 +183,17 @@ def collecting() -> Iterator[Explanation]:
         found.left_alone = Counter(counters["skips"]) - before - told
 
 
-def explain(fn: Callable[..., Any], **settings: Any) -> Callable[..., Explanation]:
-    """``explain(fn)(*args, **kwargs)`` compiles `fn` afresh, runs it once, and says what was done.
+def explain(optimize: Callable[..., Any], fn: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Explanation]:
+    """A function that compiles `fn` afresh, runs it once, and says what was done.
 
-    `settings` are those of ``optimize``.  Entries that exist are neither used nor touched.
+    Entries that exist are neither used nor touched: each call has a backend object of its own.
     """
-    from minidynamo.api import optimize
+    inner, _ = resolve(settings.pop("backend", "eager"), settings.pop("mode", None), settings.pop("options", None))
 
-    def backend(gm: Any, example_inputs: list[Any]) -> Any:        # a new one each time: so nothing is cached for it
-        return inner(gm, example_inputs)
-
-    inner, _ = resolve(settings.pop("backend", "eager"))
-    compiled = optimize(fn, backend=backend, **settings)
-
-    @functools.wraps(fn if hasattr(fn, "__name__") else compiled)
     def run(*args: Any, **kwargs: Any) -> Explanation:
+        def backend(gm: Any, example_inputs: list[Any]) -> Any:
+            return inner(gm, example_inputs)
+        compiled = optimize(fn, backend=backend, **settings)
         with collecting() as found:
             found.result = compiled(*args, **kwargs)
         return found
