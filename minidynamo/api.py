@@ -228,7 +228,8 @@ def opaque(fn: F, when: str = "break") -> F:
     _check_callable(fn, "opaque")
     if when not in marks.WHEN:
         raise UserError(f"opaque(when=...) is one of {', '.join(marks.WHEN)}, not {when!r}")
-    marks.mark(marks.OPAQUE, fn, when)
+    adapter.keep_out(marks.unwrap(fn))
+    marks.mark(marks.OPAQUE, fn, (when, adapter.unhooked(marks.unwrap(fn))))
     return fn
 
 

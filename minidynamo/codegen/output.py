@@ -110,7 +110,7 @@ def settle_all(out: Restore, tx: Any) -> None:
     if tx.handled is not None:
         values.append(tx.handled)
     for value in plan.effects:
-        if not isinstance(value, Scope):
+        if isinstance(value, VariableTracker):
             values.append(value)
         values.extend(effect_children(tx, value))
     for value in values:

@@ -107,6 +107,8 @@ def plan(trace: Any) -> Plan:
         if isinstance(value, PreviousException) and value.previous is not None:
             walk.visit(value.previous)
     for value in effects:
+        if hasattr(value, "verify"):
+            value.verify()
         for child in effect_children(tx, value):
             walk.visit(child)
     has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)

@@ -185,6 +185,13 @@ def skip_code(code: CodeType) -> None:
     c_hook.set_code_exec_strategy(code, SKIP_THIS)
 
 
+def keep_out(fn: Any) -> None:
+    """Never look at frames of `fn`, nor at what they call."""
+    code = getattr(fn, "__code__", None)
+    if code is not None:
+        c_hook.set_code_exec_strategy(code, SKIP_ALL)
+
+
 def root_of(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function of its own around `fn`, so that the call itself is a frame that can be traced.
 

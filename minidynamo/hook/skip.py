@@ -27,7 +27,7 @@ PACKAGES = tuple({sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("pl
 TORCH_TRACED = (
     "nn/modules/", "nn/functional.py", "nn/init.py", "nn/utils/", "nn/attention/", "nn/parallel/", "nn/qat/",
     "nn/quantized/", "ao/nn/", "optim/", "distributions/", "functional.py", "_refs/", "_numpy/",
-    "signal/", "fft/", "linalg/", "special/", "sparse/", "utils/checkpoint.py", "testing/", "_tensor.py",
+    "signal/", "fft/", "linalg/", "special/", "sparse/", "utils/checkpoint.py", "testing/",
 )
 # ... except these, which are the machinery around them: one code object serves every module.
 TORCH_MACHINERY = ("nn/modules/module.py", "nn/modules/lazy.py", "optim/optimizer.py", "optim/lr_scheduler.py")

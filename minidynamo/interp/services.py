@@ -16,7 +16,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
-from minidynamo.variables import builtins_, exceptions, namespaces, nonstrict, slot_calls, tensors, torch_ops
+from minidynamo.variables import builtins_, exceptions, hatches, namespaces, nonstrict, slot_calls, tensors, torch_ops
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -382,6 +382,15 @@ class Services:
 
     def match_class(self, subject: VariableTracker, cls: VariableTracker, count: int, names: Any) -> VariableTracker:
         self.stop(reasons.UNSUPPORTED_OP, opcode="MATCH_CLASS")
+
+    def call_now(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        return hatches.call_now(self, fn, args, kwargs)
+
+    def call_allowed(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        return hatches.call_allowed(self, fn, args, kwargs)
+
+    def call_opaque(self, fn: Any, when: str, untraced: Any, args: list, kwargs: dict) -> VariableTracker:
+        return hatches.call_opaque(self, fn, when, untraced, args, kwargs)
 
     def call_nonstrict(self, function: Any, args: list, kwargs: dict) -> VariableTracker:
         return nonstrict.call_nonstrict(self, function, args, kwargs)

@@ -84,6 +84,7 @@ class Tracer(Services):
         self.on_entry: list[ambient.Setting] = []         # torch state that the graph may switch, as it was
         self.at_exit: list[ambient.Setting] = []          # ... and what is to be set at the exit
         self.nesting = 0                                  # autocast regions entered, less those left
+        self.watched: dict[int, VariableTracker] = {}     # arguments of deferred calls
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
         self.frame: Frame | None = None
@@ -188,6 +189,8 @@ class Tracer(Services):
 
     def modified(self, value: VariableTracker) -> None:
         """The user's object behind `value` has changed; it is written back at the exit."""
+        if id(value) in self.watched:
+            self.stop(reasons.DEFERRED_ARGUMENT, kind=value.kind)
         if value.source is not None and id(value) not in self.changed:
             self.journal.put(self.changed, id(value), value)
             self.changed_at[id(value)] = self.where()

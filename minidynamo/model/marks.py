@@ -14,7 +14,8 @@ from minidynamo.base.table import Table
 ALLOW_IN_GRAPH: Table[bool] = Table("allow_in_graph", "functions that become one node of the graph")
 DISABLED: Table[bool] = Table("disabled", "functions that are not traced; what they call is (disable(recursive=False))")
 CONSTANT_RESULT: Table[bool] = Table("assume_constant_result", "functions whose result is read once and kept")
-OPAQUE: Table[str] = Table("opaque", "functions with a declared time to run: now, later or break")
+OPAQUE: Table[tuple[str, Callable[..., Any]]] = Table(
+    "opaque", "functions with a declared time to run: now, later or break; and how to call them without being traced")
 BREAKS: Table[bool] = Table("graph_break", "functions whose call ends the graph")
 DOORS: Table[bool] = Table("doors", "our functions that mark others, and so must run outside of graphs")
 COMPILING: Table[bool] = Table("is_compiling", "functions that answer True while tracing")

@@ -50,6 +50,11 @@ FORCED_BREAK = Reason(
     "config.force_break_at or config.force_break_every ends the trace after {count} instructions.",
     hints=("leave both at 0",), fields=("count",), category="user asked")
 
+DEFERRED_ARGUMENT = Reason(
+    "MD0007", "argument of a deferred call changes",
+    "A {kind} was given to a function declared opaque(..., when=\"later\"), and changes here: the call comes first.",
+    hints=("give the function a copy",), fields=("kind",), category="user asked")
+
 # ---- 01: calls
 PRINT_NOW = Reason(
     "MD0101", "print() must run now",

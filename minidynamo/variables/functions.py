@@ -321,6 +321,8 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
         tx.stop(reasons.DISABLED_FUNCTION, name=fn.__qualname__)
     marked = torch_ops.call_marked(tx, fn, args, kwargs)
     if marked is not None:
+        if function.source is not None:              # the mark belongs to this very function, not to its code
+            tx.guard(SameObject(function.source, fn))
         return marked
     result = calls.call_c(tx, fn, args, kwargs)
     if result is not None:

@@ -165,9 +165,12 @@ def call_method_descriptor(tx: Any, raw: Any, args: list, kwargs: dict) -> Varia
 def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """What the user declared: allow_in_graph, nonstrict_trace, assume_constant_result, opaque."""
     if fn in marks.CONSTANT_RESULT:
-        return constant_result(tx, fn, args, kwargs)
+        return tx.call_now(fn, args, kwargs)
     if fn in marks.ALLOW_IN_GRAPH:
-        return tx.emit(fn, [proxy(tx, a) for a in args], {k: proxy(tx, v) for k, v in kwargs.items()})
+        return tx.call_allowed(fn, args, kwargs)
+    declared = marks.OPAQUE.get(fn)
+    if declared is not None:
+        return tx.call_opaque(fn, *declared, args, kwargs)
     if fn in marks.DOORS:
         tx.stop(reasons.NONSTRICT_INSIDE, name=fn.__name__)
     if getattr(fn, "__code__", None) is TORCH_DISABLED:
@@ -191,11 +194,6 @@ def call_torch_disabled(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableT
     if result is None:
         tx.stop(reasons.SKIPPED_FUNCTION, name=f"{inside.__module__}.{inside.__qualname__}")
     return result
-
-
-def constant_result(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-    values = [a.as_object() for a in args]
-    return tx.wrap(fn(*values, **{k: v.as_constant() for k, v in kwargs.items()}))
 
 
 NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "torch.jit", "torch._C",
