@@ -148,6 +148,8 @@ def run(tx: Any, frame: Frame) -> str:
             except Raised as raised:
                 tx.frame = frame
                 if op.handler is None:
+                    if raised.exc.source is not None:
+                        tx.stop(reasons.RAISE_EXISTING, type=raised.exc.py_type().__name__)
                     raise
                 unwind(tx, frame, op, raised)
                 continue

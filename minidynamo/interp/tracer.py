@@ -246,6 +246,8 @@ class Tracer(Services):
 
     def raise_value(self, exc: VariableTracker) -> NoReturn:
         """_PyErr_SetObject: the exception being handled becomes ``__context__``."""
+        if exc.source is not None:
+            self.stop(reasons.RAISE_EXISTING, type=exc.py_type().__name__)
         exceptions.chain(self, exc, self.handled)
         raise Raised(exc)
 

@@ -184,6 +184,10 @@ UNCAUGHT_EXCEPTION = Reason(
     "Tracing ends in an exception nobody catches here ({type}: {message}), so Python raises it itself.",
     hints=("if it is unexpected, call the function without minidynamo: it raises the same",),
     fields=("type", "message"))
+RAISE_EXISTING = Reason(
+    "MD0320", "an exception object that exists already is raised",
+    "Raising the {type} object again adds to its traceback, which only Python can do.",
+    hints=("raise a new exception object",), fields=("type",))
 RAISED_EXCEPTION_ESCAPES = Reason(
     "MD0306", "exception raised while tracing is kept",
     "A {type} that was raised while tracing is needed as a real object, with its traceback: {why}",

@@ -10,6 +10,7 @@ from minidynamo.model.tables import WRAP, builds_subclasses
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol.attrs import special_is_python
 from minidynamo.sources import Attr
+from minidynamo.variables import opaque
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.objects import ObjectVariable
@@ -18,19 +19,40 @@ from minidynamo.variables.sequences import TupleVariable
 CHAIN = ("__context__", "__cause__", "__suppress_context__", "__traceback__", "__notes__")
 
 
-class ExceptionVariable(ObjectVariable):
-    """An exception instance.  ``raised_at`` is the root step at which it was raised, once it was."""
+class Unread(VariableTracker):
+    """Stands for a part of an exception that the trace has not looked at."""
 
-    __slots__ = ("args", "context", "cause", "suppress", "raised_at")
+    __slots__ = ("why",)
+    kind = "part of an exception"
+
+    def __init__(self, why: str) -> None:
+        self.why, self.source = why, None
+
+
+UNREAD = Unread("it is read, and guarded, when it is asked for")
+OUTER = Unread("the exception that the caller handles, if any")
+
+
+class ExceptionVariable(ObjectVariable):
+    """An exception instance.  ``raised_at`` is the root step at which it was raised, once it was.
+
+    ``context`` and ``cause`` are None, a value, or one of the `Unread`; ``suppress`` is None while unread.
+    """
+
+    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "raised_at")
     kind = "exception"
 
     def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
         super().__init__(cls, obj, source)
-        self.args = args
+        self.args_tuple, self.args_written = TupleVariable(args), False
         self.context: VariableTracker | None = None
         self.cause: VariableTracker | None = None
-        self.suppress = False
+        self.suppress: bool | None = False
         self.raised_at: int | None = None
+
+    @property
+    def args(self) -> list[VariableTracker]:
+        return self.args_tuple.items
 
     def shown_args(self) -> list[Any]:
         """The arguments for a message of ours."""
@@ -69,8 +91,8 @@ class ExceptionVariable(ObjectVariable):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        chain = [v for v in (self.context, self.cause) if v is not None]
-        return [*self.args, *chain, *[v for v in self.fields.values() if v is not None]]
+        chain = [v for v in (self.context, self.cause) if v is not None and not isinstance(v, Unread)]
+        return [*((self.args_tuple,) if self.args_written else self.args), *chain, *[v for v in self.fields.values() if v is not None]]
 
     @property
     def lost_at(self) -> int | None:
@@ -108,11 +130,15 @@ class ExceptionVariable(ObjectVariable):
         self.replay(out)
 
     def replay(self, out: Any) -> None:
+        """A new object starts without context, cause and suppression; the user's is brought to what was written."""
+        fresh = self.obj is None
+        if self.args_written and not fresh:
+            out.set_attribute(self, "args", self.args_tuple)
         for name, value in (("__context__", self.context), ("__cause__", self.cause)):
-            if value is not None:
-                out.set_attribute(self, name, value)
-        if self.suppress and self.cause is None:
-            out.set_attribute(self, "__suppress_context__", ConstantVariable(True))
+            if not isinstance(value, Unread) and not (fresh and value is None):
+                out.set_attribute(self, name, optional(value))
+        if self.suppress is not None and (not fresh or self.suppress != (self.cause is not None)):
+            out.set_attribute(self, "__suppress_context__", ConstantVariable(self.suppress))
         for name, value in self.fields.items():
             if not (name in ("name", "obj") and value is not None and not isinstance(value, ConstantVariable)):
                 out.set_attribute(self, name, value)
@@ -126,7 +152,7 @@ class ExceptionVariable(ObjectVariable):
             return ConstantVariable("")
         if len(self.args) == 1:
             return tx.to_str(real(tx, self.args[0]))
-        return tx.to_str(TupleVariable(list(self.args)))
+        return tx.to_str(self.args_tuple)
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         if special_is_python(tx, self.cls, "__repr__"):
@@ -134,7 +160,7 @@ class ExceptionVariable(ObjectVariable):
         if len(self.args) == 1:
             inside = tx.text_of(real(tx, self.args[0]))
             return ConstantVariable(f"{self.cls.__name__}({inside})")
-        return ConstantVariable(f"{self.cls.__name__}{tx.text_of(TupleVariable(list(self.args)))}")
+        return ConstantVariable(f"{self.cls.__name__}{tx.text_of(self.args_tuple)}")
 
     def folded(self, tx: Any, function: Any) -> VariableTracker:
         """A C computation over the arguments of a builtin exception, when they are literals."""
@@ -175,7 +201,24 @@ def optional(value: VariableTracker | None) -> VariableTracker:
 
 
 def read_args(tx: Any, exc: ExceptionVariable) -> VariableTracker:
-    return TupleVariable(list(exc.args))
+    return exc.args_tuple
+
+
+def read_link(tx: Any, exc: ExceptionVariable, slot: str) -> VariableTracker:
+    """``__context__`` or ``__cause__``."""
+    value = getattr(exc, slot)
+    if value is OUTER:
+        tx.unsupported(exc, ".__context__")
+    if value is UNREAD:
+        name = f"__{slot}__"
+        return tx.build(getattr(exc.obj, name), Attr(exc.source, name))
+    return optional(value)
+
+
+def read_suppress(tx: Any, exc: ExceptionVariable) -> VariableTracker:
+    if exc.suppress is None:
+        return tx.build(exc.obj.__suppress_context__, Attr(exc.source, "__suppress_context__"))
+    return ConstantVariable(exc.suppress)
 
 
 def read_traceback(tx: Any, exc: ExceptionVariable) -> VariableTracker:
@@ -186,16 +229,18 @@ def read_traceback(tx: Any, exc: ExceptionVariable) -> VariableTracker:
 
 EXCEPTION_ATTRIBUTES = {
     "args": read_args,
-    "__context__": lambda tx, exc: optional(exc.context),
-    "__cause__": lambda tx, exc: optional(exc.cause),
-    "__suppress_context__": lambda tx, exc: ConstantVariable(exc.suppress),
+    "__context__": lambda tx, exc: read_link(tx, exc, "context"),
+    "__cause__": lambda tx, exc: read_link(tx, exc, "cause"),
+    "__suppress_context__": lambda tx, exc: read_suppress(tx, exc),
     "__traceback__": read_traceback,
     "__class__": lambda tx, exc: tx.class_of(exc.cls),
 }
 
 
 def write_args(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
-    tx.journal.set(exc, "args", [real(tx, v) for v in tx.collect(value)])
+    value = value if isinstance(value, TupleVariable) and value.py_type() is tuple else tx.wrap_tuple(tx.collect(value))
+    tx.journal.set(exc, "args_tuple", value)
+    tx.journal.set(exc, "args_written", True)
 
 
 def write_context(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
@@ -205,6 +250,7 @@ def write_context(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> No
 def write_cause(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
     tx.journal.set(exc, "cause", None if is_none(value) else value)
     tx.journal.set(exc, "suppress", True)
+    tx.modified(exc)
 
 
 def write_suppress(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
@@ -212,7 +258,7 @@ def write_suppress(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> N
 
 
 def write_traceback(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
-    if not is_none(value):
+    if not is_none(value) or exc.obj is not None or exc.raised_at is not None:
         tx.unsupported(exc, ".__traceback__ = ...")
 
 
@@ -252,16 +298,25 @@ def set_cause(tx: Any, exc: VariableTracker, cause: VariableTracker) -> None:
 
 
 def chain(tx: Any, exc: Any, handled: Any) -> None:
-    """_PyErr_SetObject: set ``__context__``, and cut the cycle it would make."""
-    if handled is None or handled is exc:
+    """_PyErr_SetObject: set ``__context__``, and cut the cycle it would make.
+
+    Where this frame handles nothing, the caller may: what it handles is not known while tracing.
+    """
+    if handled is exc:
+        return
+    if handled is None:
+        if exc.context is None:
+            tx.journal.set(exc, "context", OUTER)
         return
     node = handled
     while isinstance(node, ExceptionVariable) and node.context is not None:
         if node.context is exc:
             tx.journal.set(node, "context", None)
+            tx.modified(node)
             break
         node = node.context
     tx.journal.set(exc, "context", handled)
+    tx.modified(exc)
 
 
 def matches(tx: Any, exc: VariableTracker, kind: VariableTracker) -> bool:
@@ -317,20 +372,21 @@ def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker],
             tx.journal.put(exc.fields, name, value)
         else:
             tx.raise_(TypeError, f"{builtin_exception(exc.cls).__name__}() takes no keyword arguments")
-    tx.journal.set(exc, "args", list(args))
+    tx.journal.set(exc, "args_tuple", TupleVariable(list(args)))
+    tx.journal.set(exc, "args_written", exc.obj is not None)
 
 
 @builds_subclasses(BaseException)
 def build_exception(tx: Any, obj: BaseException, source: Any) -> VariableTracker:
     """An exception object of the user's; what it does not show plainly is read when asked."""
+    if any(name in vars(cls) for cls in type(obj).__mro__ for name in CHAIN[:3] if cls is not BaseException):
+        return opaque.build_opaque(tx, obj, source)
     tx.guard(TypeIs(source, type(obj)))
     args = tx.build(obj.args, Attr(source, "args"))
-    value = ExceptionVariable(type(obj), list(args.items), obj, source)
-    for slot, name in (("context", "__context__"), ("cause", "__cause__")):
-        linked = getattr(obj, name)
-        if linked is not None:
-            setattr(value, slot, tx.build(linked, Attr(source, name)))
-    value.suppress = obj.__suppress_context__
+    value = ExceptionVariable(type(obj), [], obj, source)
+    value.args_tuple = args
+    value.context = value.cause = UNREAD
+    value.suppress = None
     return value
 
 

@@ -135,6 +135,8 @@ class GeneratorMethods(Methods, of=types.GeneratorType):
 
     def throw(tx, self, kind, value=None, traceback=None, /):
         exc = thrown(tx, kind, value)
+        if exc.source is not None:
+            tx.stop(reasons.RAISE_EXISTING, type=exc.py_type().__name__)
         result = self.resume(tx, None, Raised(exc))
         if result is None:
             tx.raise_stop_iteration(self)
