@@ -493,3 +493,26 @@ def test_exception_group_syntax():
 
     check(fn, X)
     assert python_version >= (3, 11)
+
+
+ERROR = KeyError("made outside")
+
+
+def test_an_exception_made_outside_keeps_its_traceback():
+    """Raised in the frame, it passes through a with block whose exit is left to Python (a segfault once)."""
+    class Generated:
+        def __enter__(self):
+            return next(GENERATOR)
+
+        def __exit__(self, kind, value, traceback):
+            return traceback.tb_lineno > 0 and next(GENERATOR) > 0
+
+    GENERATOR = iter(int, 1)
+
+    def fn(x):
+        with Generated():
+            raise ERROR
+        return x + 1, ERROR.__traceback__ is not None
+
+    ERROR.__traceback__ = None
+    check(fn, X)

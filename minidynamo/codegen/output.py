@@ -171,7 +171,7 @@ def break_exit(out: Restore, trace: Any) -> None:
         hand_over(out, trace, op.target, jumped(stack, op), locals_)
     if handler is not None:
         out.mark(failed)
-        caught = stack[:handler.depth] + ("v" if handler.push_lasti else "") + "v"
+        caught = stack[:handler.depth] + ("l" if handler.push_lasti else "") + "v"
         hand_over(out, trace, handler.target, caught, locals_)
 
 

@@ -44,7 +44,10 @@ class _Walk:
     def visit(self, value: Any) -> None:
         if value.__class__ is LazyVariable:
             value = value.built or value
-        if value is NULL or value.source is not None or isinstance(value, PreviousException):
+        if value is NULL or isinstance(value, PreviousException):
+            return
+        if value.source is not None:
+            check_traceback(value)
             return
         if id(value) in self.path:
             self.cyclic.add(id(value))
@@ -70,10 +73,15 @@ def children_of(value: Any) -> list[VariableTracker]:
     return [] if children is None else children()
 
 
-def check_rebuildable(value: VariableTracker) -> None:
-    """Kinds that can say at once that they cannot be made again."""
+def check_traceback(value: VariableTracker) -> None:
+    """An exception raised while tracing has a traceback that only raising it for real can make."""
     if getattr(value, "raised_at", None) is not None:
         raise CannotRebuild(value, "an exception raised while tracing")
+
+
+def check_rebuildable(value: VariableTracker) -> None:
+    """Kinds that can say at once that they cannot be made again."""
+    check_traceback(value)
     if type(value).rebuild is VariableTracker.rebuild:
         raise CannotRebuild(value, f"a {value.kind} made while tracing")
 

@@ -2,6 +2,7 @@
 
 v  a value                     n  NULL
 e  exception info              c  a copy of the exception info nearest below
+l  the offset of the op that raised: in other code it means nothing, so a resume function starts with 0
 """
 from __future__ import annotations
 
@@ -61,6 +62,9 @@ def push_arguments(out: Any, stack: str) -> list[str]:
     for at, letter in enumerate(stack):
         if letter == "n":
             out.op("PUSH_NULL")
+            continue
+        if letter == "l":
+            out.load_const(0)
             continue
         if letter == "c":
             out.op("COPY", at - stack.rindex("e", 0, at))
