@@ -72,6 +72,10 @@ class Writer:
         """Push an object we own (a graph, a resume function's code), held by the code object."""
         self._append("LOAD_CONST", value, None)
 
+    def load_source(self, source: Any) -> None:
+        """Push the user's object at `source`; a writer may know a shorter way than the source itself."""
+        source.load(self)
+
     def _append(self, name: str, arg: object, target: Label | None) -> None:
         if (target is not None) != (name in JUMP_EFFECT):
             raise ValueError(f"{name} {'needs a' if target is None else 'takes no'} target")

@@ -48,7 +48,7 @@ def check_cells(out: Restore, tx: Any) -> Label | None:
     original = out.label()
     for name, source, same in dict.fromkeys(tx.entry_checks):
         out.op("LOAD_CELL", name)
-        source.load(out)
+        out.load_source(source)
         out.op("IS_OP", not same)
         out.op("JUMP_IF", "false", original)
     return original
@@ -56,6 +56,7 @@ def check_cells(out: Restore, tx: Any) -> Label | None:
 
 def run_graph(out: Restore, lowered: Any, call: Any) -> None:
     """Call the compiled graph and keep its results in locals."""
+    out.share_steps([node.source for node in lowered.inputs if node.source is not None])
     out.begin_call()
     out.load_object_unchecked(call)
     out.callable_done()
@@ -64,11 +65,12 @@ def run_graph(out: Restore, lowered: Any, call: Any) -> None:
             out.begin_call()
             out.load_object_unchecked(scalar_tensor)
             out.callable_done()
-            node.source.load(out)
+            out.load_source(node.source)
             out.call(1)
         else:
-            node.source.load(out)
+            out.load_source(node.source)
     out.call(len(lowered.inputs))
+    out.steps = {step: name for step, name in out.steps.items() if name in out.written}
     if not out.plan.outputs:
         out.op("POP")
         return

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from minidynamo.code import Writer
@@ -24,6 +25,8 @@ class Restore(Writer):
         self.temps: dict[int, str] = {}               # id of a value -> local that holds it
         self.outputs: dict[Any, str] = {}             # tape node -> local that holds it
         self.must_keep = False                        # effects follow: load everything first
+        self.written: set[str] = set()                # those of `steps` that hold it already
+        self.steps: dict[Any, str] = {}               # source on the way to several inputs -> local that holds it
 
     def temp(self) -> str:
         name = f"___{len(self.temps)}_{len(self.outputs)}"
@@ -41,7 +44,7 @@ class Restore(Writer):
         if known is not None:
             self.op("LOAD_LOCAL", known)
         elif value.source is not None:
-            value.source.load(self)
+            self.load_source(value.source)
         elif id(value) in self.plan.cyclic and hasattr(value, "fill"):
             value.create(self)
             self.keep(value)
@@ -50,6 +53,34 @@ class Restore(Writer):
             value.rebuild(self)
             if id(value) in self.plan.shared and id(value) not in self.temps:
                 self.keep(value)
+
+    def load_source(self, source: Any) -> None:
+        """By the source's own path, or from the local where `share_steps` has had it kept."""
+        name = self.steps.get(source)
+        if name is None:
+            source.load(self)
+        elif name in self.written:
+            self.op("LOAD_LOCAL", name)
+        else:
+            source.load(self)
+            self.op("COPY", 1)
+            self.op("STORE_LOCAL", name)
+            self.written.add(name)
+
+    def share_steps(self, sources: Iterable[Any]) -> None:
+        """Walk each step that `sources` have in common once: a model's parameters lie below its modules.
+
+        For straight-line code before any effect; a step is what it was on entry until then.
+        """
+        uses: Counter[Any] = Counter()
+        for source in sources:
+            step = source.base
+            while step is not None and step.base is not None:
+                uses[step] += 1
+                if uses[step] > 1:
+                    break
+                step = step.base
+        self.steps = {step: f"___p{at}" for at, step in enumerate(s for s, n in uses.items() if n > 1)}
 
     def load_inner(self, value: VariableTracker) -> None:
         """The builtin part of a subclass instance, as a plain builtin."""

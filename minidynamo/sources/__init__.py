@@ -1,9 +1,9 @@
 """Where a value came from: how to load it, print it, fetch it and reach it in the guard tree."""
 from minidynamo.sources.source import (
     Attr, Builtin, CellContents, Cell, DictItem, DictKey, Fetch, Global, Imported, InstanceAttr,
-    DictValue, Item, Local, PlainInstanceAttr, PlainItem, DictRoot, Source, TypeDictItem, TypeOf,
+    DictValue, Item, Local, PlainDictItem, PlainInstanceAttr, PlainItem, DictRoot, Source, TypeDictItem, TypeOf,
 )
 
 __all__ = ["Attr", "Builtin", "Cell", "CellContents", "DictItem", "DictKey", "Fetch", "Global", "Imported",
-           "InstanceAttr", "Item", "Local", "PlainInstanceAttr",
+           "InstanceAttr", "Item", "Local", "PlainDictItem", "PlainInstanceAttr",
            "PlainItem", "DictValue", "DictRoot", "Source", "TypeDictItem", "TypeOf"]

@@ -260,7 +260,7 @@ class Attr(Source):
     kind = "attr"
 
     def load(self, out: Any) -> None:
-        self.base.load(out)
+        out.load_source(self.base)
         out.op("LOAD_ATTR", self.key)
 
     def text(self) -> str:
@@ -288,7 +288,7 @@ class InstanceAttr(Source):
         out.begin_call()
         out.load_object_unchecked(instance_dict)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.call(1)
         out.load_const(self.key)
         out.op("BINARY", "[]")
@@ -310,7 +310,7 @@ class PlainInstanceAttr(InstanceAttr):
     __slots__ = ()
 
     def load(self, out: Any) -> None:
-        self.base.load(out)
+        out.load_source(self.base)
         out.op("LOAD_ATTR", self.key)
 
 
@@ -329,7 +329,7 @@ class Item(Source):
         out.begin_call()
         out.load_object_unchecked(self.owner.__getitem__)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.call(2)
 
@@ -353,7 +353,7 @@ class PlainItem(Item):
     __slots__ = ()
 
     def load(self, out: Any) -> None:
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.op("BINARY", "[]")
 
@@ -368,7 +368,7 @@ class DictItem(Source):
         out.begin_call()
         out.load_object_unchecked(dict.__getitem__)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.call(2)
 
@@ -380,6 +380,17 @@ class DictItem(Source):
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.dict_getitem_manager(self.key, self.text(), None, tree.enum)
+
+
+class PlainDictItem(DictItem):
+    """DictItem of an exact dict."""
+
+    __slots__ = ()
+
+    def load(self, out: Any) -> None:
+        out.load_source(self.base)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
 
 
 def nth_key(mapping: dict, index: int) -> Any:
@@ -397,7 +408,7 @@ class DictKey(Source):
         out.begin_call()
         out.load_object_unchecked(nth_key)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.call(2)
 
@@ -418,7 +429,7 @@ class DictValue(DictKey):
         out.begin_call()
         out.load_object_unchecked(nth_value)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.call(2)
 
@@ -441,7 +452,7 @@ class CellContents(Source):
     kind = "cell contents"
 
     def load(self, out: Any) -> None:
-        self.base.load(out)
+        out.load_source(self.base)
         out.op("LOAD_ATTR", "cell_contents")
 
     def text(self) -> str:
@@ -464,7 +475,7 @@ class TypeOf(Source):
         out.begin_call()
         out.load_object_unchecked(type)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.call(1)
 
     def text(self) -> str:
@@ -492,7 +503,7 @@ class TypeDictItem(Source):
         out.begin_call()
         out.load_object_unchecked(type_dict_item)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.load_const(self.key)
         out.call(2)
 
@@ -529,7 +540,7 @@ class Fetch(Source):
         out.begin_call()
         out.load_object_unchecked(self.function)
         out.callable_done()
-        self.base.load(out)
+        out.load_source(self.base)
         out.call(1)
 
     def text(self) -> str:

@@ -74,6 +74,8 @@ class ConstantVariable(VariableTracker):
             return tx.wrap(type(self.value))
         if hasattr(type(raw), "__get__") and not isinstance(raw, property) and callable(raw):
             return tx.bound_c_method(self, raw)
+        if name in ("__module__", "__dict__", "__weakref__") and not hasattr(self.value, name):
+            attribute_error(tx, self, name)
         return tx.wrap(getattr(self.value, name))
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:

@@ -13,7 +13,7 @@ from minidynamo.guards.kinds import DictKeys, HasKey, InInstanceDict, Length
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import CLASS_DICT, attribute_error
-from minidynamo.sources import Attr, DictItem, Fetch
+from minidynamo.sources import Attr, DictItem, Fetch, PlainDictItem
 from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import FUNCTION_SLOTS
@@ -369,7 +369,7 @@ class PartialDict(DictVariable):
     def entries(self) -> dict[Any, Entry]:                          # type: ignore[override]
         if self.full is None:
             self.tx.guard(DictKeys(self.source, tuple(self.obj)))
-            found = {key: (ConstantVariable(key), self.tx.lazy(value, DictItem(self.source, key)))
+            found = {key: (ConstantVariable(key), self.tx.lazy(value, PlainDictItem(self.source, key)))
                      for key, value in self.obj.items()}
             self.tx.journal.set(self, "full", (found, dict(found)))
         return self.full[0]                                         # type: ignore[index]
@@ -397,7 +397,7 @@ class PartialDict(DictVariable):
             entry = self.full[0].get(name)
             return None if entry is None else real(tx, entry[1])
         if name in self.obj:                 # the item's own guards fail when it is not there
-            return tx.build(self.obj[name], DictItem(self.source, name))
+            return tx.build(self.obj[name], PlainDictItem(self.source, name))
         self.has_name(tx, name)
         return None
 
