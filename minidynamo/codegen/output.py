@@ -9,6 +9,7 @@ import torch
 
 from minidynamo.code import Label, assemble, live_locals
 from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH
+from minidynamo.codegen import rerun
 from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
 from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
@@ -23,9 +24,13 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     tx, plan = trace.tracer, trace.plan
     out = Restore(tx, plan)
     out.pos = trace.program.ops[0].pos
-    original = check_cells(out, tx)
+    original, failed = check_cells(out, tx), None
     if call is not None:
-        run_graph(out, lowered, call)
+        if rerun.repeatable(tx):
+            original = original or out.label()
+        if original is not None or rerun.switched(tx):
+            failed = out.label()
+        run_graph(out, lowered, call, failed)
     ambient(out, tx)
     if hasattr(trace.exit, "value"):
         if plan.effects:
@@ -35,6 +40,9 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
         out.op("RETURN")
     else:
         break_exit(out, trace)
+    if failed is not None:
+        out.mark(failed)
+        rerun.graph_failed(out, tx, original if rerun.repeatable(tx) else None, set_state)
     if original is not None:
         original.index = out.include(trace.program.ops)[0].index
     return assemble(out.finish(trace.program))
@@ -54,8 +62,20 @@ def check_cells(out: Restore, tx: Any) -> Label | None:
     return original
 
 
-def run_graph(out: Restore, lowered: Any, call: Any) -> None:
-    """Call the compiled graph and keep its results in locals."""
+def run_graph(out: Restore, lowered: Any, call: Any, failed: Label | None) -> None:
+    """Call the compiled graph and keep its results in locals; its errors go to `failed`."""
+    with out.protected(failed, 0) if failed is not None else contextlib.nullcontext():
+        call_graph(out, lowered, call)
+    if not out.plan.outputs:
+        out.op("POP")
+        return
+    out.op("UNPACK_SEQUENCE", len(out.plan.outputs))
+    for at, node in enumerate(out.plan.outputs):
+        name = out.outputs[node] = f"___g{at}"
+        out.op("STORE_LOCAL", name)
+
+
+def call_graph(out: Restore, lowered: Any, call: Any) -> None:
     out.share_steps([node.source for node in lowered.inputs if node.source is not None])
     out.begin_call()
     out.load_object_unchecked(call)
@@ -71,13 +91,6 @@ def run_graph(out: Restore, lowered: Any, call: Any) -> None:
             out.load_source(node.source)
     out.call(len(lowered.inputs))
     out.steps = {step: name for step, name in out.steps.items() if name in out.written}
-    if not out.plan.outputs:
-        out.op("POP")
-        return
-    out.op("UNPACK_SEQUENCE", len(out.plan.outputs))
-    for at, node in enumerate(out.plan.outputs):
-        name = out.outputs[node] = f"___g{at}"
-        out.op("STORE_LOCAL", name)
 
 
 def scalar_tensor(value: float) -> Any:
