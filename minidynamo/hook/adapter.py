@@ -29,6 +29,10 @@ from minidynamo.reasons.errors import MiniDynamoError, Unsupported
 
 Callback = Callable[..., Any]
 
+# Entries live in the bucket of this region: torch.compile, which looks at every entry of its own
+# region and expects them to be its own, never meets ours.  Its regions count up from 0.
+REGION = 1_000_000_007
+
 _ACTION, _STRATEGY = c_hook._FrameAction, c_hook._FrameExecStrategy
 GO_ON = _STRATEGY(_ACTION.DEFAULT, _ACTION.DEFAULT)
 SKIP_THIS = _STRATEGY(_ACTION.SKIP, _ACTION.DEFAULT)      # callees are still looked at
@@ -105,7 +109,7 @@ def _look_at(options: Options, raw: Any, frame_state: dict[str, Any], callback: 
 def _live_entries(code: CodeType, callback: Callback) -> list[Any]:
     """This callback's entries, newest first, without those whose guards name an object that died."""
     live = []
-    for entry in c_hook._debug_get_cache_entry_list(code):
+    for entry in entries_of(code):
         if entry.backend is callback:
             guards = entry.guard_manager
             if guards.alive:
@@ -153,13 +157,14 @@ def callback_for(options: Options, key: tuple[Any, ...] = ()) -> Callback:
 # ------------------------------------------------------------------ wrappers
 def hooked(fn: Callable[..., Any], callback: Callback) -> Callable[..., Any]:
     """`fn`, called with the hook set.  Nothing else happens here: this is paid on every call."""
-    set_eval_frame = c_hook.set_eval_frame
+    set_eval_frame, set_region = c_hook.set_eval_frame, c_hook.set_eval_frame_isolate_recompiles_id
 
     def optimized(*args: Any, **kwargs: Any) -> Any:
-        prior = set_eval_frame(callback)
+        prior, region = set_eval_frame(callback), set_region(REGION)
         try:
             return fn(*args, **kwargs)
         finally:
+            set_region(region)
             set_eval_frame(prior)
 
     return optimized
@@ -221,7 +226,7 @@ def reset() -> None:
 
 def entries_of(code: CodeType) -> list[Any]:
     """C's entries of a code object, newest first."""
-    return list(c_hook._debug_get_cache_entry_list(code))
+    return list(c_hook._get_cache_entries_for_region(code, REGION))
 
 
 def raise_sigtrap() -> None:
