@@ -21,13 +21,19 @@ METADATA_METHODS = frozenset({
     "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
     "is_complex", "is_signed", "get_device", "storage_offset", "is_conj", "is_neg", "is_inference", "has_names",
     "dense_dim", "sparse_dim", "is_pinned", "is_same_size", "__len__"})
-# Methods whose answer is the data.
-DATA_METHODS = frozenset({"item", "tolist", "numpy", "__array__", "data_ptr", "__bool__", "__int__", "__float__",
-                          "__index__", "__complex__", "cpu_numpy", "storage", "untyped_storage", "__reduce_ex__",
-                          "__reduce__", "__deepcopy__", "share_memory_", "backward", "register_hook", "retain_grad",
-                          "__repr__", "__format__", "__contains__", "is_shared", "__hash__", "__dlpack__",
-                          "register_post_accumulate_grad_hook", "_is_view", "_base", "type", "is_set_to",
-                          "__cuda_array_interface__", "requires_grad_"}) - {"type", "requires_grad_"}
+# Methods that reach past the graph, by the reason (of one field) that says how.
+REACHING = (
+    (reasons.DATA_DEPENDENT_VALUE, "item __bool__ __int__ __float__ __complex__ __hash__ __contains__ is_set_to _is_view _base"),
+    (reasons.ITERATE_TENSOR_VALUES, "tolist numpy __array__ cpu_numpy"),
+    (reasons.TENSOR_AS_INDEX, "__index__"),
+    (reasons.FORMAT_TENSOR, "__repr__ __format__"),
+    (reasons.TENSOR_DATA_ACCESS, "data_ptr storage untyped_storage share_memory_ is_shared __dlpack__ "
+                                 "__cuda_array_interface__"),
+    (reasons.DEEPCOPY_TENSOR, "__reduce_ex__ __reduce__ __deepcopy__"),
+    (reasons.AUTOGRAD_CALL, "backward retain_grad"),
+    (reasons.HOOK_REGISTRATION, "register_hook register_post_accumulate_grad_hook"),
+)
+DATA_METHODS = {name: reason for reason, names in REACHING for name in names.split()}
 NOT_OPS = frozenset({"manual_seed", "seed", "compile", "set_default_device"})
 
 
@@ -138,8 +144,9 @@ def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) ->
     slot = SLOT_METHODS.get(name)
     if slot is not None:
         return slot(tx, *args)
-    if name in DATA_METHODS:
-        tx.stop(reasons.DATA_DEPENDENT_VALUE, op=f"{name}()")
+    reason = DATA_METHODS.get(name)
+    if reason is not None:
+        tx.stop(reason, **{reason.fields[0]: f"{name}()"})
     nodes = [proxy(tx, a) for a in args]
     named = {k: proxy(tx, v) for k, v in kwargs.items()}
     return tx.emit(name, nodes, named, method=True)
