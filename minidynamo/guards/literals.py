@@ -19,7 +19,8 @@ PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)
          torch.dtype, torch.device, torch.layout, torch.memory_format)
 ALIASES = (types.GenericAlias, types.UnionType, type(typing.List[int]), type(typing.Optional[int]),
            type(typing.Literal[1]), type(typing.Callable[[int], str]))
-_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodDescriptorType,
+          types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
 def _float(value: float) -> Key:

@@ -67,9 +67,13 @@ class FrameReport:
         return f"old\n{listing(self.code)}\nnew\n{new}"
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return self.text()
 
-    def _lines(self) -> Iterator[str]:
+    def text(self, seen: set[str] | None = None) -> str:
+        """The report of this frame; reasons that are in `seen` are named only, others are entered there."""
+        return "\n".join(self._lines(set() if seen is None else seen))
+
+    def _lines(self, seen: set[str]) -> Iterator[str]:
         start = f"from line {self.resumed_at}: " if self.resumed_at is not None else ""
         took = f"{self.times_us.get('compile', 0) / 1000:.1f} ms"
         yield f"{self.compile_id}  {start}{self._outcome()}   [{took}]"
@@ -85,7 +89,10 @@ class FrameReport:
             if len(texts) > SHOWN_GUARDS:
                 yield f"              … {len(texts) - SHOWN_GUARDS} more"
         if self.stop is not None:
-            yield indent(self.stop.render(), "     ")
+            told = self.stop.render()
+            again = f"{self.stop.id}  as above" if told in seen else told
+            seen.add(told)
+            yield indent(again, "     ")
         if self.error is not None:
             yield f"     error    {self.error}"
 
@@ -149,12 +156,13 @@ class Explanation:
 
     def __str__(self) -> str:
         parts = [self.summary()]
+        seen: set[str] = set()
         groups: dict[str, list[FrameReport]] = {}
         for frame in self.frames:
             groups.setdefault(frame.place, []).append(frame)
         for place, members in groups.items():
             parts.append(f"\n{place}")
-            parts += [indent(str(frame)) for frame in members]
+            parts += [indent(frame.text(seen)) for frame in members]
         if self.left_alone:
             parts.append("\nleft to Python without a look inside")
             parts += [f"  {count:>4} × {id}  {REASONS[id].title.partition('{')[0].strip()}"
