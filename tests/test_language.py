@@ -4,6 +4,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+import minidynamo
+
 from minidynamo.code import python_version
 from minidynamo.code.ops import ROWS
 from minidynamo.interp.loop import HANDLERS
@@ -516,3 +518,68 @@ def test_an_exception_made_outside_keeps_its_traceback():
 
     ERROR.__traceback__ = None
     check(fn, X)
+
+
+class Keyed:
+    calls = 0
+
+    def __init__(self, n):
+        self.n = n
+
+    def __hash__(self):
+        Keyed.calls += 1
+        return 5
+
+    def __eq__(self, other):
+        return isinstance(other, Keyed) and self.n == other.n
+
+
+def test_a_container_with_such_keys_is_never_filled_twice():
+    """Rebuilding it would run the user's __hash__ once more than CPython does."""
+    def fn(x):
+        d = {Keyed(1): x, Keyed(2): 2}
+        d[Keyed(1)] = 3
+        s = {Keyed(3)}
+        print(len(d), len(s))
+        return x + d[Keyed(2)], d, s, Keyed.calls
+
+    def run(call):
+        Keyed.calls = 0
+        result = call(X)
+        return len(result[1]), len(result[2]), result[3], Keyed.calls
+
+    assert run(minidynamo.optimize(fn)) == run(fn)
+
+
+@program
+def cells_empty_and_compared(x):
+    a = 12
+
+    def f():
+        return a
+
+    cell = f.__closure__[0]
+    cell.cell_contents = 9
+    seen = [a, f(), cell == f.__closure__[0]]
+    del a
+    for read in (f, lambda: cell.cell_contents):
+        try:
+            read()
+        except (NameError, ValueError) as error:
+            seen.append((type(error).__name__, str(error)))
+    return x, seen
+
+
+@breaking
+def cells_emptied_over_a_break(x):
+    a = 1
+
+    def f():
+        return a
+
+    print("between", f())
+    del a
+    try:
+        return a
+    except UnboundLocalError as error:
+        return x, str(error)

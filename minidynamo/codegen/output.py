@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from types import CodeType
+from types import CellType, CodeType
 from typing import Any
 
 import torch
@@ -176,6 +176,9 @@ def break_exit(out: Restore, trace: Any) -> None:
         return
     failed, landed = out.label(), out.label()
     handler = op.handler
+    if op.name in ("LOAD_DEREF", "DELETE_DEREF") and op.arg in program.memo.get("own_cells", ()):
+        check_bound(out, op.arg, contextlib.nullcontext() if handler is None
+                    else out.protected(failed, handler.depth, handler.push_lasti))
     run_op(out, op, landed, contextlib.nullcontext() if handler is None
            else out.protected(failed, handler.depth, handler.push_lasti))
     if op.name not in NO_FALL_THROUGH:
@@ -188,6 +191,26 @@ def break_exit(out: Restore, trace: Any) -> None:
         out.mark(failed)
         caught = stack[:handler.depth] + ("l" if handler.push_lasti else "") + "v"
         hand_over(out, trace, handler.target, caught, locals_)
+
+
+def check_bound(out: Restore, name: str, protect: Any) -> None:
+    """In a resume function the frame's own cell is a free variable: CPython's words for an empty one would be others."""
+    with protect:
+        out.begin_call()
+        out.load_object_unchecked(bound_or_raise)
+        out.callable_done()
+        out.op("LOAD_CELL", name)
+        out.load_const(name)
+        out.call(2)
+        out.op("POP")
+
+
+def bound_or_raise(cell: CellType, name: str) -> None:
+    """UnboundLocalError for an empty cell (format_exc_unbound in ceval.c)."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value") from None
 
 
 def keep_locals(out: Restore, plan: Any) -> dict[str, str]:

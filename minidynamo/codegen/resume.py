@@ -88,6 +88,7 @@ def make_resume(program: Program, shape: Shape) -> CodeType:
     start.index = targets[shape.index].index
     made = out.finish(program, argnames=(*first, *stack_names, *rest), cellvars=(),
                       freevars=(*program.cellvars, *program.freevars))
+    made.memo["own_cells"] = program.cellvars
     made.memo["resume"] = ResumeInfo(program, shape.index, body)
     made.memo["first_argument"] = first[0] if first else None
     code = assemble(made)

@@ -108,8 +108,8 @@ def load_cell(tx: Any, frame: Frame, op: Any) -> None:
 
 
 def unbound_cell(tx: Any, frame: Frame, name: str) -> None:
-    """format_exc_unbound in ceval.c."""
-    if name in frame.program.freevars:
+    """format_exc_unbound in ceval.c; a resume function's cells are still the frame's own."""
+    if name in frame.program.freevars and name not in frame.program.memo.get("own_cells", ()):
         tx.raise_(NameError, f"cannot access free variable '{name}' where it is not associated with a value"
                              " in enclosing scope")
     tx.raise_(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")

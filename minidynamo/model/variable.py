@@ -148,6 +148,10 @@ class VariableTracker:
         """A hashable Python object that hashes and compares as this value does as a dict key."""
         return tx.unsupported(self, "hash()")
 
+    def hash_runs_code(self, tx: Tracer) -> bool:
+        """Whether hashing or comparing it as a key runs the user's own code."""
+        return False
+
 
 class LazyVariable(VariableTracker):
     """A user's object not looked at yet: it costs no guard until `real` is called."""
@@ -188,3 +192,19 @@ class IdKey:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdKey) and other.what is self.what
+
+
+def keys_born(stand_ins: Any) -> int | None:
+    """The first root step at which one of these keys ran the user's ``__hash__``; None if none has its own.
+
+    Putting such a key into a real container runs that code again, so Python must do it, at that step.
+    """
+    steps = []
+    for key in stand_ins:
+        if isinstance(key, (tuple, frozenset)):
+            born = keys_born(key)
+        else:
+            born = getattr(key, "made_at", None)
+        if born is not None:
+            steps.append(born)
+    return min(steps, default=None)

@@ -7,6 +7,7 @@ from typing import Any
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import builds
 from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import compare
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Cell, CellContents
 
@@ -32,6 +33,15 @@ class CellVariable(VariableTracker):
 
     def children(self) -> list[VariableTracker]:
         return [] if self.contents is None else [self.contents]
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        """cell_richcompare: by contents, an empty cell before all others."""
+        if not isinstance(other, CellVariable):
+            return NotImplemented
+        mine, theirs = self.get(tx), other.get(tx)
+        if mine is not None and theirs is not None:
+            return compare.compare(tx, symbol, mine, theirs)
+        return tx.wrap(compare.COMPARE[symbol](mine is not None, theirs is not None))
 
     # ---- making it again
     def rebuild(self, out: Any) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo import reasons
 from minidynamo.guards.kinds import DictKeys, Length, TypeIs
 from minidynamo.model.tables import PROXIES, Methods, builds, meaning, wraps
-from minidynamo.model.variable import VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, VariableTracker, keys_born, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
@@ -46,7 +47,13 @@ class DictVariable(VariableTracker):
         return self.owner
 
     def children(self) -> list[VariableTracker]:
+        if self.lost_at is not None:
+            raise CannotRebuild(self, "a dict whose keys would run their __hash__ once more")
         return [v for entry in self.entries.values() for v in entry]
+
+    @property
+    def lost_at(self) -> int | None:
+        return keys_born(self.entries)
 
     def string_items(self, tx: Any) -> dict[str, VariableTracker]:
         """As keyword arguments; keys that are not strings raise."""
@@ -389,6 +396,8 @@ def dict_entries(tx: Any, obj: dict, source: Any, exact: type) -> dict[Any, Entr
     tx.guard(Length(source, len(obj), dict))
     for at, (key, value) in enumerate(list(dict.items(obj))):
         built = tx.build(key, DictKey(source, at))
+        if built.hash_runs_code(tx):
+            tx.stop(reasons.OPAQUE_VALUE, text="a key with its own __hash__", kind="dict from outside")
         entries[built.key(tx)] = (built, tx.lazy(value, DictValue(source, at)))
     return entries
 

@@ -278,8 +278,11 @@ class ObjectVariable(VariableTracker):
             tx.stop(reasons.ID_OF_VALUE, call="hash()")
         return ConstantVariable(object.__hash__(self.obj))
 
+    def hash_runs_code(self, tx: Any) -> bool:
+        return special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__")
+
     def key(self, tx: Any) -> Any:
-        by_identity = not (special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__"))
+        by_identity = not self.hash_runs_code(tx)
         if self.sets_none("__hash__"):
             tx.raise_(TypeError, f"unhashable type: '{self.cls.__name__}'")
         if by_identity:
@@ -356,10 +359,10 @@ def as_hash(value: int) -> int:
 class UserKey:
     """Key of an object with its own ``__eq__`` or ``__hash__``: dict look-ups run the user's code, in CPython's order."""
 
-    __slots__ = ("tx", "value", "hash")
+    __slots__ = ("tx", "value", "hash", "made_at")
 
     def __init__(self, tx: Any, value: VariableTracker, hash: int) -> None:
-        self.tx, self.value, self.hash = tx, value, hash
+        self.tx, self.value, self.hash, self.made_at = tx, value, hash, tx.root_step
 
     def __hash__(self) -> int:
         return self.hash

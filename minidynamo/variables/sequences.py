@@ -171,6 +171,9 @@ class TupleVariable(SequenceVariable):
     def key(self, tx: Any) -> Any:
         return tuple([real(tx, i).key(tx) for i in self.items])
 
+    def hash_runs_code(self, tx: Any) -> bool:
+        return any(real(tx, i).hash_runs_code(tx) for i in self.items)
+
 
 class TuplePart(TupleVariable):
     """The builtin part of an instance of a subclass: what is read of it is never the part itself."""

@@ -8,7 +8,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, Length, SetItems, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
-from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, keys_born, real
 from minidynamo.protocol import iters
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.protocol.compare import find_key
@@ -119,7 +119,13 @@ class SetVariable(VariableTracker):
     def py_type(self) -> type:
         return self.owner
 
+    @property
+    def lost_at(self) -> int | None:
+        return keys_born(self.entries)
+
     def children(self) -> list[VariableTracker]:
+        if self.lost_at is not None:
+            raise CannotRebuild(self, "a set whose items would run their __hash__ once more")
         if self.source is None and len(self.entries) > 1:
             self.building()                   # finds out while planning whether there is a way
         return list(self.entries.values())
@@ -469,6 +475,8 @@ def set_entries(tx: Any, obj: Any, source: Any, base: type) -> dict[Any, Variabl
     entries = {}
     for at, item in enumerate(items):
         built = tx.build(item, Fetch(source, nth_item(at), f"item_{at}"))
+        if built.hash_runs_code(tx):
+            tx.stop(reasons.OPAQUE_VALUE, text="an item with its own __hash__", kind="set from outside")
         entries[built.key(tx)] = built
     return entries
 
