@@ -24,7 +24,7 @@ class Plan:
     numbers: list[Any]                          # symbolic numbers among them, by node
     effects: list[Any]                          # changed user objects and scopes, in order
     shared: set[int]                            # ids of new objects that are used more than once
-    cyclic: set[int]                            # ids of new objects that hold themselves
+    cyclic: dict[int, VariableTracker | None]   # new objects that hold themselves, by id: see `cycles`
     stack: list[VariableTracker]
     local: dict[str, VariableTracker]
     has_ops: bool
@@ -38,7 +38,7 @@ class _Walk:
         self.seen: dict[int, VariableTracker] = {}
         self.path: set[int] = set()
         self.shared: set[int] = set()
-        self.cyclic: set[int] = set()
+        self.cyclic = False
         self.outputs: dict[Any, None] = {}
 
     def visit(self, value: Any) -> None:
@@ -50,7 +50,7 @@ class _Walk:
             check_traceback(value)
             return
         if id(value) in self.path:
-            self.cyclic.add(id(value))
+            self.cyclic = True
             self.shared.add(id(value))
             return
         if id(value) in self.seen:
@@ -59,13 +59,64 @@ class _Walk:
         self.seen[id(value)] = value
         if isinstance(value, TensorVariable):
             self.outputs[value.node] = None
-        elif isinstance(value, SymVariable):
+        elif isinstance(value, SymVariable) and not value.settled():
             self.outputs[self.tx.tape.sym_node(value.value)] = None
         check_rebuildable(value)
         self.path.add(id(value))
         for child in children_of(value):
             self.visit(child)
         self.path.discard(id(value))
+
+
+    def cycles(self) -> dict[int, VariableTracker | None]:
+        """New objects that hold themselves.  With one that cannot be made empty first (a tuple) stands one that can:
+
+        making that one makes the tuple on the way.
+        """
+        found: dict[int, VariableTracker | None] = {}
+        if not self.cyclic:
+            return found
+        for group in components(self.seen):
+            makers = [value for value in group if hasattr(value, "fill")]
+            for value in group:
+                self.shared.add(id(value))
+                found[id(value)] = None if hasattr(value, "fill") or not makers else makers[0]
+        return found
+
+
+def components(values: dict[int, VariableTracker]) -> list[list[VariableTracker]]:
+    """Groups of values that hold each other (Tarjan's strongly connected components, those with a cycle)."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    waiting: list[int] = []
+    found: list[list[VariableTracker]] = []
+
+    def connect(at: int) -> None:
+        order[at] = low[at] = len(order)
+        waiting.append(at)
+        own = False
+        for child in children_of(values[at]):
+            child = child.built or child if child.__class__ is LazyVariable else child      # type: ignore[attr-defined]
+            to = id(child)
+            own |= to == at
+            if to not in values:
+                continue
+            if to not in order:
+                connect(to)
+                low[at] = min(low[at], low[to])
+            elif to in waiting:
+                low[at] = min(low[at], order[to])
+        if low[at] == order[at]:
+            where = waiting.index(at)
+            group = waiting[where:]
+            del waiting[where:]
+            if own or len(group) > 1:
+                found.append([values[each] for each in group])
+
+    for start in values:
+        if start not in order:
+            connect(start)
+    return found
 
 
 def children_of(value: Any) -> list[VariableTracker]:
@@ -120,7 +171,7 @@ def plan(trace: Any) -> Plan:
         for child in effect_children(tx, value):
             walk.visit(child)
     has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
-    return Plan(list(walk.outputs), [], effects, walk.shared, walk.cyclic, stack, local, has_ops)
+    return Plan(list(walk.outputs), [], effects, walk.shared, walk.cycles(), stack, local, has_ops)
 
 
 def cell_changed(tx: Any, cell: CellVariable) -> bool:

@@ -45,10 +45,8 @@ class Restore(Writer):
             self.op("LOAD_LOCAL", known)
         elif value.source is not None:
             self.load_source(value.source)
-        elif id(value) in self.plan.cyclic and hasattr(value, "fill"):
-            value.create(self)
-            self.keep(value)
-            value.fill(self)
+        elif id(value) in self.plan.cyclic:
+            self.load_cyclic(value)
         else:
             value.rebuild(self)
             if id(value) in self.plan.shared and id(value) not in self.temps:
@@ -81,6 +79,26 @@ class Restore(Writer):
                     break
                 step = step.base
         self.steps = {step: f"___p{at}" for at, step in enumerate(s for s, n in uses.items() if n > 1)}
+
+    def load_cyclic(self, value: VariableTracker) -> None:
+        """A new object that holds itself: it is made empty, known, and filled; a tuple when what it holds is known."""
+        maker = self.plan.cyclic[id(value)]
+        if maker is None and hasattr(value, "fill"):
+            value.create(self)                        # type: ignore[attr-defined]
+            self.keep(value)
+            value.fill(self)                          # type: ignore[attr-defined]
+            return
+        if maker is not None and id(maker) not in self.temps:
+            self.load(maker)
+            self.op("POP")
+            self.load(value)
+            return
+        value.rebuild(self)
+        if id(value) in self.temps:                   # what it holds has made it on the way
+            self.op("POP")
+            self.op("LOAD_LOCAL", self.temps[id(value)])
+        else:
+            self.keep(value)
 
     def load_inner(self, value: VariableTracker) -> None:
         """The builtin part of a subclass instance, as a plain builtin."""

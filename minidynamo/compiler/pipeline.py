@@ -216,6 +216,8 @@ def _run(work: Work, compile_id: tuple[int, int]) -> Compiled | Skipped:
         left = error
     except Stop as stop:                            # one that the interpreter let through: a skip all the same
         left = Left(stop)
+    except RecursionError:                          # very deep data, or a caller near Python's own limit
+        left = Left(Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}))
     except MiniDynamoError:
         raise
     except Exception as error:

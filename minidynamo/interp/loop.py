@@ -173,8 +173,11 @@ def unwind(tx: Any, frame: Frame, op: Any, raised: Raised) -> None:
 
 
 def exceptions_seen(tx: Any, exc: VariableTracker) -> None:
-    """The exception object now lives in the program; it has a traceback no code of ours can make."""
-    if getattr(exc, "raised_at", 0) is None:
+    """The exception object now lives in the program; it has a traceback no code of ours can make.
+
+    One from outside comes here only by being raised again in this very frame, which adds nothing to its traceback.
+    """
+    if exc.source is None and getattr(exc, "raised_at", 0) is None:
         tx.journal.set(exc, "raised_at", tx.root_step)
 
 

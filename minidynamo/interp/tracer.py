@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -87,6 +88,7 @@ class Tracer(Services):
         self.watched: dict[int, VariableTracker] = {}     # arguments of deferred calls
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
+        self.caller_handles = sys.exc_info()[1] is not None   # an exception, before the frame handles one
         self.frame: Frame | None = None
         self.root: Frame = Frame(program, self.scopes[id(frame_globals)], None)
         self.root_step = -1

@@ -1,11 +1,12 @@
 """Exceptions as values: making, chaining, matching, attributes (Objects/exceptions.c)."""
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.guards.kinds import TypeIs
+from minidynamo.guards.kinds import Predicate, TypeIs
 from minidynamo.model.tables import WRAP, builds_subclasses
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol.attrs import special_is_python
@@ -208,11 +209,19 @@ def read_link(tx: Any, exc: ExceptionVariable, slot: str) -> VariableTracker:
     """``__context__`` or ``__cause__``."""
     value = getattr(exc, slot)
     if value is OUTER:
-        tx.unsupported(exc, ".__context__")
+        if tx.caller_handles:
+            tx.unsupported(exc, ".__context__")
+        tx.guard(Predicate(tx.builtins_source, nothing_handled, "the caller handles no exception"))
+        return ConstantVariable(None)
     if value is UNREAD:
         name = f"__{slot}__"
         return tx.build(getattr(exc.obj, name), Attr(exc.source, name))
     return optional(value)
+
+
+def nothing_handled(_: Any) -> bool:
+    """Of the thread, when guards run: what the caller of the frame handles."""
+    return sys.exc_info()[1] is None
 
 
 def read_suppress(tx: Any, exc: ExceptionVariable) -> VariableTracker:

@@ -116,7 +116,7 @@ class FunctionVariable(HashedByIdentity):
 
     def closure(self, tx: Any) -> list[Any]:
         if CLOSURE in self.parts:
-            return self.parts[CLOSURE].items
+            return [real(tx, cell) for cell in self.parts[CLOSURE].items]
         if self.fn is None or self.fn.__closure__ is None:
             return []
         if self.source is None:

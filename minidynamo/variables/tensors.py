@@ -226,8 +226,15 @@ class SymVariable(VariableTracker):
     def identity(self) -> object:
         return self
 
+    def settled(self) -> bool:
+        """Whether guards have made a plain number of it."""
+        return not self.value.node.expr.free_symbols
+
     def rebuild(self, out: Any) -> None:
-        out.graph_number(self.value)
+        if self.settled():
+            out.load_const(self.as_constant())
+        else:
+            out.graph_number(self.value)
 
     def key(self, tx: Any) -> Any:
         return self.as_constant()

@@ -25,7 +25,7 @@ def test_break_at_each_step(name: str) -> None:
         if not minidynamo.counters["graph_break"][reasons.FORCED_BREAK.id]:
             break
     assert step > 2, "nothing was traced"
-    assert not problems, "\n".join(problems)
+    assert not problems, f"{len(problems)} of {step} steps: " + "\n".join(problems[:3])[:1500]
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
