@@ -65,6 +65,9 @@ class _Walk:
         self.path.add(id(value))
         for child in children_of(value):
             self.visit(child)
+        kind = self.tx.made_classes.get(id(getattr(value, "cls", None)))
+        if kind is not None:                 # an instance of a class that is made anew needs the class
+            self.visit(kind)
         self.path.discard(id(value))
 
 

@@ -84,11 +84,3 @@ def cleanup_throw(tx: Any, frame: Frame, op: Any) -> None:
 @handles("GET_AWAITABLE", "GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH")
 def async_op(tx: Any, frame: Frame, op: Any) -> None:
     tx.stop(reasons.ASYNC_CODE, text=op.name)
-
-
-@handles("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_LOCALS", "SETUP_ANNOTATIONS", "LOAD_CLASSDEREF",
-         "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
-def class_body_op(tx: Any, frame: Frame, op: Any) -> None:
-    tx.stop(reasons.CLASS_BODY, name=frame.program.name)
-
-

@@ -16,7 +16,9 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
-from minidynamo.variables import builtins_, exceptions, hatches, namespaces, nonstrict, slot_calls, tensors, torch_ops
+from minidynamo.variables import (
+    builtins_, class_making, exceptions, hatches, namespaces, nonstrict, slot_calls, tensors, torch_ops,
+)
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -52,6 +54,9 @@ class Services:
 
     def list_of(self, items: list[VariableTracker]) -> VariableTracker:
         return ListVariable(items)
+
+    def empty_dict(self) -> VariableTracker:
+        return DictVariable({})
 
     def make_set(self, items: list[VariableTracker]) -> VariableTracker:
         return SetVariable.of_items(self, items)
@@ -226,6 +231,8 @@ class Services:
                 attrs.attribute_error(self, obj, name)
             return fields[name]
         known = getattr(obj, "obj", None)
+        if not isinstance(obj, ObjectVariable) or not attrs.is_python_slot(raw) and known is None:
+            self.unsupported(obj, f".{name}")
         if known is None or obj.source is None:
             attrs.attribute_error(self, obj, name)
         try:
@@ -259,6 +266,18 @@ class Services:
 
     def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
         return namespaces.namespace_of(self, obj)
+
+    def scope_of_namespace(self, space: VariableTracker) -> Scope | None:
+        return space.scope if isinstance(space, namespaces.ScopeNamespace) else None
+
+    def type_new(self, meta: ClassVariable, args: list, kwargs: dict) -> VariableTracker:
+        return class_making.type_new(self, meta, args, kwargs)
+
+    def made_class_part(self, raw: Any) -> VariableTracker:
+        return class_making.made_class_part(self, raw)
+
+    def scope_namespace(self, scope: Scope) -> VariableTracker:
+        return namespaces.scope_namespace(self, scope)
 
     def function_namespace(self, function: Any) -> VariableTracker:
         return namespaces.function_namespace(self, function)

@@ -76,6 +76,7 @@ class Tracer(Services):
         self.keep: list[Any] = []                         # keeps them alive while ids are in use
         self.type_memo: dict[tuple[type, str], Any] = {}
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
+        self.made_classes: dict[int, VariableTracker] = {}  # by id of the stand-in
         self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
         self.changed_at: dict[int, Where] = {}            # ... and where each was modified first
         # The frame's own cells are out of the guards' sight: the output code itself checks that they

@@ -47,25 +47,45 @@ def type_lookup(tx: Any, cls: type, name: str) -> Found | None:
             break
         own = CLASS_DICT.__get__(klass)
         if name in own:
-            found = Found(own[name], DictItem(class_source(klass), name), klass, None)
+            found = Found(own[name], item_source(tx, klass, name), klass, None)
             break
-        if not klass.__flags__ & IMMUTABLE_TYPE:
-            tx.guard(HasKey(class_source(klass), name, False))
+        guard_absent(tx, klass, name)
     tx.journal.put(tx.type_memo, (cls, name), found)
     return found
+
+
+def item_source(tx: Any, klass: type, name: str) -> Source | None:
+    """Where a name in a class's own namespace is; a class made while tracing exists nowhere yet."""
+    return None if id(klass) in tx.made_classes else DictItem(class_source(klass), name)
+
+
+def guard_absent(tx: Any, klass: type, name: str) -> None:
+    if not klass.__flags__ & IMMUTABLE_TYPE and id(klass) not in tx.made_classes:
+        tx.guard(HasKey(class_source(klass), name, False))
 
 
 def class_value(tx: Any, found: Found) -> VariableTracker:
     """The raw class attribute as a value."""
     if found.value is not None:
         return found.value
+    if found.source is None:
+        return tx.made_class_part(found.raw)
     if found.owner.__flags__ & IMMUTABLE_TYPE:
         return tx.build_unguarded(found.raw, found.source)
     return tx.build(found.raw, found.source)
 
 
 def is_data_descriptor(raw: Any) -> bool:
-    return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")
+    return is_data_type(type(raw))
+
+
+def is_data_type(cls: type) -> bool:
+    return hasattr(cls, "__set__") or hasattr(cls, "__delete__")
+
+
+def is_data(found: Found) -> bool:
+    """Whether a class attribute is a data descriptor."""
+    return is_data_type(type(found.raw) if found.value is None else found.value.py_type())
 
 
 def is_python_slot(raw: types.MemberDescriptorType) -> bool:
@@ -85,7 +105,7 @@ def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker
     """PyObject_GenericGetAttr; None in place of AttributeError."""
     cls = obj.py_type()
     found = type_lookup(tx, cls, name)
-    if found is not None and found.value is None and is_data_descriptor(found.raw):
+    if found is not None and is_data(found):
         return describe(tx, found, obj, cls)
     value = obj.instance_get(tx, name)
     if value is not None:
@@ -136,7 +156,7 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     """PyObject_GenericSetAttr: data descriptor, else the instance dict. None deletes."""
     cls = obj.py_type()
     found = type_lookup(tx, cls, name)
-    if found is not None and found.value is None and is_data_descriptor(found.raw):
+    if found is not None and is_data(found):
         descriptor = class_value(tx, found)
         if not hasattr(descriptor, "tp_descr_set"):
             tx.unsupported(descriptor, f".{name} = ... through its __set__")

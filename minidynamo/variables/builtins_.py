@@ -260,21 +260,6 @@ def call_dir(tx, obj=None, /):
     tx.stop(reasons.LOCALS_CALL, name="dir()")
 
 
-@meaning(exec)
-def call_exec(tx, *args, **kwargs):
-    tx.stop(reasons.EXEC_EVAL, name="exec()")
-
-
-@meaning(eval)
-def call_eval(tx, *args, **kwargs):
-    tx.stop(reasons.EXEC_EVAL, name="eval()")
-
-
-@meaning(builtins.__build_class__)
-def build_class(tx, *args, **kwargs):
-    tx.stop(reasons.CLASS_BODY, name=args[1].as_constant() if len(args) > 1 else "?")
-
-
 @meaning(object)
 def call_object(tx):
     return tx.plain_object()

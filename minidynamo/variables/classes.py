@@ -9,7 +9,7 @@ from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.protocol import attrs, calls
-from minidynamo.protocol.attrs import attribute_error, class_value, describe, is_data_descriptor, type_lookup
+from minidynamo.protocol.attrs import attribute_error, class_value, describe, is_data, type_lookup
 from minidynamo.sources import Attr
 from minidynamo.variables import torch_ops
 from minidynamo.variables.constants import ConstantVariable
@@ -48,7 +48,7 @@ class ClassVariable(HashedByIdentity):
         if fixed is not None and not attrs.special_is_python(tx, type(self.cls), "__getattribute__"):
             return fixed(tx, self)
         meta = type_lookup(tx, type(self.cls), name)
-        if meta is not None and meta.value is None and is_data_descriptor(meta.raw):
+        if meta is not None and is_data(meta):
             return describe(tx, meta, self, type(self.cls))
         own = type_lookup(tx, self.cls, name)
         if own is not None:
@@ -61,9 +61,18 @@ class ClassVariable(HashedByIdentity):
         tx.raise_attribute_error(f"type object '{self.cls.__name__}' has no attribute '{name}'", self, name)
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        special = "__setattr__" if value is not None else "__delattr__"
+        if attrs.special_is_python(tx, type(self.cls), special):
+            method = attrs.lookup_special(tx, self, special)
+            tx.call(method, [tx.wrap(name)] if value is None else [tx.wrap(name), value])
+            return
+        self.set_own(tx, name, value)
+
+    def set_own(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        """type_setattro, the metaclass's own ``__setattr__`` apart."""
         if self.cls.__flags__ & attrs.IMMUTABLE_TYPE:
             tx.raise_(TypeError, f"cannot set '{name}' attribute of immutable type '{self.cls.__name__}'")
-        if attrs.special_is_python(tx, type(self.cls), "__setattr__") or name.startswith("__") or self.source is None:
+        if name.startswith("__") or self.source is None:
             tx.unsupported(self, f".{name} = ...")
         if value is None and (name not in vars(self.cls)):
             tx.unsupported(self, f"del .{name}")
@@ -146,7 +155,41 @@ def class_text(name: str) -> Any:
     return lambda tx, me: tx.wrap(type.__getattribute__(me.cls, name))
 
 
+def read_own(name: str, missing: Any) -> Any:
+    """A getset of type that reads the class's own namespace (type_module, type_get_doc, type_get_annotations)."""
+    def read(tx: Any, me: ClassVariable) -> VariableTracker:
+        if not me.cls.__flags__ & HEAP_TYPE:
+            value = getattr(me.cls, name, None)
+            if value is None and name == "__annotations__":
+                tx.raise_attribute_error(f"type object '{me.cls.__name__}' has no attribute '__annotations__'", me, name)
+            return tx.wrap(value)
+        space = tx.class_namespace(me)
+        if space.has(tx, name):
+            value = space.read(tx, name)
+            return attrs.bind_value(tx, value, None, me.cls)
+        return missing(tx, me)
+    return read
+
+
+def missing_annotations(tx: Any, me: ClassVariable) -> VariableTracker:
+    value = tx.empty_dict()
+    me.set_own(tx, "__annotations__", value)
+    return value
+
+
+def missing_abstract(tx: Any, me: ClassVariable) -> VariableTracker:
+    tx.raise_(AttributeError, "__abstractmethods__")
+
+
+HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
+
 CLASS_ATTRIBUTES = {
+    "__module__": read_own("__module__", missing_abstract),
+    "__doc__": read_own("__doc__", lambda tx, me: tx.wrap(None)),
+    "__annotations__": read_own("__annotations__", missing_annotations),
+    "__abstractmethods__": read_own("__abstractmethods__", missing_abstract),
+    **{name: class_text(name) for name in ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__",
+                                           "__weakrefoffset__")},
     "__name__": class_text("__name__"),
     "__qualname__": class_text("__qualname__"),
     "__class__": lambda tx, me: tx.class_of(type(me.cls)),
@@ -162,7 +205,7 @@ def type_call(tx: Any, cls: ClassVariable, args: list, kwargs: dict) -> Variable
     """type_call in typeobject.c: ``__new__``, then ``__init__`` if an instance came."""
     new = type_lookup(tx, cls.cls, "__new__")
     raw = new.raw
-    if isinstance(raw, staticmethod):
+    if isinstance(raw, staticmethod) or new.value is not None:
         instance = tx.call(describe(tx, new, None, cls.cls), [cls, *args], kwargs)
     elif isinstance(raw, types.FunctionType):
         instance = tx.call(class_value(tx, new), [cls, *args], kwargs)
@@ -185,138 +228,6 @@ def check_object_init(tx: Any, cls: ClassVariable, new: Any, args: list, kwargs:
     """object_init and object_new refuse arguments that nobody takes."""
     if (args or kwargs) and new.raw is object.__dict__["__new__"]:
         tx.raise_(TypeError, f"{cls.cls.__name__}() takes no arguments")
-
-
-# ---------------------------------------------------------------- descriptors
-class DescriptorVariable(HashedByIdentity):
-    """A descriptor object of a builtin kind, found in a class."""
-
-    __slots__ = ("raw",)
-    kind = "descriptor"
-
-    def __init__(self, raw: Any, source: Any = None) -> None:
-        self.raw, self.source = raw, source
-
-    def py_type(self) -> type:
-        return type(self.raw)
-
-    def as_object(self) -> Any:
-        return self.raw
-
-    def identity(self) -> object:
-        return self.raw
-
-    def part(self, tx: Any, name: str) -> VariableTracker:
-        value = getattr(self.raw, name)
-        return tx.wrap(value) if self.source is None and value is None else tx.build(value, Attr(self.source, name))
-
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        if name in ("fget", "fset", "fdel", "__func__", "__wrapped__") and hasattr(self.raw, name):
-            return self.part(tx, name)
-        if name in ("__name__", "__doc__", "__qualname__") and isinstance(getattr(self.raw, name, 0), (str, type(None))):
-            return tx.wrap(getattr(self.raw, name))
-        if not hasattr(self.raw, name):
-            attribute_error(tx, self, name)
-        return super().tp_getattro(tx, name)
-
-    def rebuild(self, out: Any) -> None:
-        raise CannotRebuild(self, "a descriptor without a path")
-
-
-class PropertyVariable(DescriptorVariable):
-    """``property`` (property_descr_get)."""
-
-    __slots__ = ()
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        if obj is None:
-            return self
-        if self.raw.fget is None:
-            tx.raise_attribute_error(no_accessor(self.raw, obj, "getter"), obj, "")
-        return tx.call(self.part(tx, "fget"), [obj])
-
-    def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
-        name, kind = ("fset", "setter") if value is not None else ("fdel", "deleter")
-        if getattr(self.raw, name) is None:
-            tx.raise_(AttributeError, no_accessor(self.raw, obj, kind))
-        tx.call(self.part(tx, name), [obj] if value is None else [obj, value])
-
-
-def no_accessor(raw: property, obj: VariableTracker, kind: str) -> str:
-    name = getattr(raw, "_name_of_property", None) or (raw.fget.__name__ if raw.fget else None)
-    owner = obj.py_type().__qualname__
-    return f"property {name!r} of {owner!r} object has no {kind}" if name else f"property of {owner!r} object has no {kind}"
-
-
-class StaticMethodVariable(DescriptorVariable):
-    """``staticmethod``."""
-
-    __slots__ = ()
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        return self.part(tx, "__func__")
-
-    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
-        return tx.call(self.part(tx, "__func__"), args, kwargs)
-
-
-class ClassMethodVariable(DescriptorVariable):
-    """``classmethod``."""
-
-    __slots__ = ()
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        owner = obj if isinstance(obj, ClassVariable) and issubclass(cls, type) else tx.class_of(cls)
-        function = self.part(tx, "__func__")
-        if hasattr(function, "tp_descr_get") and not isinstance(function, ClassVariable):
-            return function.tp_descr_get(tx, owner, type(owner.cls))
-        return BoundMethodVariable(function, owner)
-
-
-class SlotVariable(DescriptorVariable):
-    """A member descriptor of ``__slots__`` or of a C struct (member_get)."""
-
-    __slots__ = ()
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        if obj is None:
-            return self
-        return tx.slot_value(obj, self.raw)
-
-    def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
-        tx.set_slot_value(obj, self.raw, value)
-
-
-class GetSetVariable(DescriptorVariable):
-    """A C attribute (getset_descriptor); each meaning is declared in GETSETS, by descriptor."""
-
-    __slots__ = ()
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        if obj is None:
-            return self
-        return tx.getset_value(obj, self.raw)
-
-    def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
-        tx.set_getset_value(obj, self.raw, value)
-
-
-def descriptor_builder(kind: type) -> Any:
-    def build(tx: Any, obj: Any, source: Any) -> VariableTracker:
-        tx.guard(SameObject(source, obj))
-        return kind(obj, source)
-    return build
-
-
-for type_, kind_ in ((property, PropertyVariable), (staticmethod, StaticMethodVariable),
-                     (classmethod, ClassMethodVariable), (types.MemberDescriptorType, SlotVariable),
-                     (types.GetSetDescriptorType, GetSetVariable)):
-    builds(type_)(descriptor_builder(kind_))
-
-
-@meaning(property)
-def call_property(tx, *args, **kwargs):
-    tx.stop(reasons.UNSUPPORTED_CALL, call="property()", kind="a class")
 
 
 # ---------------------------------------------------------------- super
@@ -370,9 +281,8 @@ def lookup_in(tx: Any, classes: tuple[type, ...], name: str) -> Any:
         if pending.get(name) is not None:
             return attrs.Found(None, None, klass, pending[name])
         if name in attrs.CLASS_DICT.__get__(klass) and name not in pending:
-            return attrs.Found(vars(klass)[name], attrs.DictItem(attrs.class_source(klass), name), klass, None)
-        if not klass.__flags__ & attrs.IMMUTABLE_TYPE:
-            tx.guard(attrs.HasKey(attrs.class_source(klass), name, False))
+            return attrs.Found(vars(klass)[name], attrs.item_source(tx, klass, name), klass, None)
+        attrs.guard_absent(tx, klass, name)
     return None
 
 
@@ -395,7 +305,7 @@ def call_super(tx, cls=None, obj=None, /):
 @meaning(type)
 def call_type(tx, obj, *rest, **kwargs):
     if rest or kwargs:
-        tx.stop(reasons.CLASS_BODY, name="type()")
+        return tx.type_new(tx.class_of(type), [obj, *rest], kwargs)
     return tx.type_of(obj)
 
 

@@ -106,7 +106,7 @@ class ExceptionVariable(ObjectVariable):
         out.begin_call()
         out.load_object_unchecked(builtin_exception(self.cls).__new__)
         out.callable_done()
-        out.load_object_unchecked(self.cls)
+        out.load(out.tx.class_of(self.cls))
         for arg in self.args:
             out.load(arg)
         out.call(1 + len(self.args))

@@ -253,6 +253,7 @@ FUNCTION_ATTRIBUTES = {
     "__annotations__": function_part("__annotations__", ANNOTATIONS),
     "__closure__": function_part("__closure__", CLOSURE),
     "__dict__": function_dict,
+    "__globals__": lambda tx, fn: tx.scope_namespace(fn.scope(tx)),
     "__class__": lambda tx, fn: tx.wrap(types.FunctionType),
 }
 

@@ -303,7 +303,8 @@ class ClassNamespace(Namespace):
 
     def names(self) -> list[str]:
         own, pending = list(CLASS_DICT.__get__(self.cls)), self.pending()
-        self.guard_names(attrs.class_source(self.cls), own)
+        if id(self.cls) not in self.tx.made_classes:
+            self.guard_names(attrs.class_source(self.cls), own)
         return [n for n in own if pending.get(n, own) is not None] \
             + [n for n, value in pending.items() if value is not None and n not in own]
 
@@ -312,7 +313,7 @@ class ClassNamespace(Namespace):
         if name in pending:
             return pending[name] is not None
         present = name in CLASS_DICT.__get__(self.cls)
-        if not self.cls.__flags__ & attrs.IMMUTABLE_TYPE:
+        if not self.cls.__flags__ & attrs.IMMUTABLE_TYPE and id(self.cls) not in tx.made_classes:
             tx.guard(HasKey(attrs.class_source(self.cls), name, present))
         return present
 
@@ -320,15 +321,20 @@ class ClassNamespace(Namespace):
         pending = self.pending()
         if name in pending:
             return pending[name]
-        own, source = CLASS_DICT.__get__(self.cls), DictItem(attrs.class_source(self.cls), name)
+        own, source = CLASS_DICT.__get__(self.cls), attrs.item_source(tx, self.cls, name)
+        if source is None:
+            return tx.made_class_part(own[name])
         if self.cls.__flags__ & attrs.IMMUTABLE_TYPE:
             return tx.build_unguarded(own[name], source)
         return tx.build(own[name], source)
 
     def item(self, name: str) -> VariableTracker:
         value = self.pending().get(name)
+        source = attrs.item_source(self.tx, self.cls, name)
+        if value is None and source is None:
+            value = self.read(self.tx, name)
         if value is None:
-            value = self.tx.lazy(CLASS_DICT.__get__(self.cls)[name], DictItem(attrs.class_source(self.cls), name))
+            value = self.tx.lazy(CLASS_DICT.__get__(self.cls)[name], source)
         return value
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:

@@ -140,7 +140,10 @@ def object_hash(tx, self, /):
     tx.stop(reasons.ID_OF_VALUE, call="hash()")
 
 
-def object_init_subclass(tx, *args, **kwargs):
+def object_init_subclass(tx, cls, /, *args, **kwargs):
+    if args or kwargs:
+        words = "keyword arguments" if kwargs else f"arguments ({len(args)} given)"
+        tx.raise_(TypeError, f"{cls.cls.__name__}.__init_subclass__() takes no {words}")
     return NONE
 
 
@@ -227,6 +230,9 @@ def class_slot(tx: Any, name: str, args: list, kwargs: dict) -> VariableTracker 
         return cls.tp_getattro(tx, args[1].as_constant())
     if name == "__repr__":
         return ConstantVariable(type.__repr__(cls.cls))
+    if name in ("__setattr__", "__delattr__"):
+        cls.set_own(tx, args[1].as_constant(), args[2] if name == "__setattr__" else None)
+        return NONE
     return None
 
 
@@ -238,6 +244,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         names = ", ".join(sorted(made.__abstractmethods__))
         plural = "s" if len(made.__abstractmethods__) > 1 else ""
         tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} with abstract method{plural} {names}")
+    if base is type:
+        return tx.type_new(cls, args, kwargs)
     if issubclass(base, BaseException):
         return exceptions.new_exception(tx, made, args)
     if base is object:

@@ -1,0 +1,192 @@
+"""Handlers: class statements and bodies whose names live in a mapping (LOAD_NAME and its kin)."""
+from __future__ import annotations
+
+import builtins
+import types
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.interp import loop
+from minidynamo.interp.loop import handles
+from minidynamo.interp.names import load_name_global
+from minidynamo.interp.stack_ops import pop, unbound_cell
+from minidynamo.interp.state import Frame
+from minidynamo.model.tables import meaning
+from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import attrs
+from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.class_making import bases_of, most_derived
+from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.functions import FunctionVariable
+from minidynamo.variables.mappings import DictVariable
+from minidynamo.variables.sequences import TupleVariable
+
+
+# ---------------------------------------------------------------- names
+def find_name(tx: Any, space: Any, name: str) -> VariableTracker | None:
+    """PyDict_GetItem or, for other mappings, ``space[name]`` with KeyError for None."""
+    key = tx.wrap(name)
+    if isinstance(space, DictVariable):
+        return space.find(tx, key)
+    return tx.catching(KeyError, lambda: space.mp_subscript(tx, key))
+
+
+def space_of(tx: Any, frame: Frame) -> VariableTracker:
+    if frame.class_dict is None:
+        tx.stop(reasons.CLASS_BODY, name=frame.program.name)
+    return frame.class_dict
+
+
+@handles("LOAD_NAME")
+def load_name(tx: Any, frame: Frame, op: Any) -> None:
+    value = find_name(tx, space_of(tx, frame), op.arg)
+    frame.stack.append(load_name_global(tx, frame.scope, op.arg) if value is None else value)
+
+
+@handles("STORE_NAME")
+def store_name(tx: Any, frame: Frame, op: Any) -> None:
+    space_of(tx, frame).mp_ass_subscript(tx, tx.wrap(op.arg), pop(tx, frame))
+
+
+@handles("DELETE_NAME")
+def delete_name(tx: Any, frame: Frame, op: Any) -> None:
+    space, key = space_of(tx, frame), tx.wrap(op.arg)
+
+    def delete() -> VariableTracker:
+        space.mp_ass_subscript(tx, key, None)
+        return key
+    if tx.catching(KeyError, delete) is None:
+        tx.raise_name_error(op.arg)
+
+
+@handles("LOAD_LOCALS")
+def load_locals(tx: Any, frame: Frame, op: Any) -> None:
+    frame.stack.append(space_of(tx, frame))
+
+
+@handles("LOAD_CLASSDEREF")
+def load_classderef(tx: Any, frame: Frame, op: Any) -> None:
+    load_from(tx, frame, space_of(tx, frame), op.arg)
+
+
+@handles("LOAD_FROM_DICT_OR_DEREF")
+def load_from_dict_or_deref(tx: Any, frame: Frame, op: Any) -> None:
+    load_from(tx, frame, pop(tx, frame), op.arg)
+
+
+def load_from(tx: Any, frame: Frame, space: Any, name: str) -> None:
+    value = find_name(tx, space, name)
+    if value is None:
+        value = frame.cells[name].get(tx)
+    if value is None:
+        unbound_cell(tx, frame, name)
+    frame.stack.append(value)
+
+
+@handles("LOAD_FROM_DICT_OR_GLOBALS")
+def load_from_dict_or_globals(tx: Any, frame: Frame, op: Any) -> None:
+    value = find_name(tx, pop(tx, frame), op.arg)
+    frame.stack.append(load_name_global(tx, frame.scope, op.arg) if value is None else value)
+
+
+@handles("SETUP_ANNOTATIONS")
+def setup_annotations(tx: Any, frame: Frame, op: Any) -> None:
+    space = space_of(tx, frame)
+    if find_name(tx, space, "__annotations__") is None:
+        space.mp_ass_subscript(tx, tx.wrap("__annotations__"), DictVariable({}))
+
+
+# ---------------------------------------------------------------- running a body
+def run_body(tx: Any, function: FunctionVariable, space: VariableTracker) -> VariableTracker:
+    """Inline a body of code whose locals are `space`."""
+    frame = loop.make_frame(tx, function, [], {})
+    frame.class_dict = space
+    if frame.depth >= tx.config.max_inline_depth:
+        tx.stop(reasons.RECURSION_DEPTH, depth=frame.depth)
+    handled = tx.handled
+    loop.run(tx, frame)
+    tx.handled = handled
+    return real(tx, frame.result)
+
+
+@meaning(builtins.__build_class__)
+def build_class(tx, body, name, /, *bases, metaclass=None, **kwargs):
+    """builtin___build_class__."""
+    if not isinstance(body, FunctionVariable) or body.fn is not None:
+        tx.stop(reasons.CLASS_BODY, name=name.as_constant())
+    entries, changed = bases_of(tx, list(bases))
+    if metaclass is None:
+        metaclass = tx.type_of(entries[0]) if entries else tx.class_of(type)
+    if isinstance(metaclass, ClassVariable) and all(isinstance(b, ClassVariable) for b in entries):
+        metaclass = tx.class_of(most_derived(metaclass.cls, entries))
+    space = prepared(tx, metaclass, name, TupleVariable(list(entries)), kwargs)
+    cell = run_body(tx, body, space)
+    if changed:
+        space.mp_ass_subscript(tx, tx.wrap("__orig_bases__"), TupleVariable(list(bases)))
+    made = tx.call(metaclass, [name, TupleVariable(list(entries)), space], kwargs)
+    if isinstance(made, ClassVariable) and isinstance(cell, CellVariable):
+        check_class_cell(tx, cell, made, name.as_constant())
+    return made
+
+
+def check_class_cell(tx: Any, cell: CellVariable, made: ClassVariable, name: str) -> None:
+    """The ``__class__`` cell must have reached ``type.__new__``."""
+    found = cell.get(tx)
+    if found is None:
+        tx.raise_(RuntimeError, f"__class__ not set defining {name!r} as {made.cls!r}. Was __classcell__ propagated "
+                                "to type.__new__?")
+    if found is not made:
+        tx.raise_(TypeError, f"__class__ set to {tx.text_of(found)} defining {name!r} as {made.cls!r}")
+
+
+def prepared(tx: Any, metaclass: VariableTracker, name: VariableTracker, bases: VariableTracker, kwargs: dict) -> Any:
+    """``metaclass.__prepare__(name, bases, **kwargs)``, or an empty dict."""
+    if isinstance(metaclass, ClassVariable):
+        found = attrs.type_lookup(tx, metaclass.cls, "__prepare__")
+        if found is not None and found.owner is type:
+            return DictVariable({})
+    hook = attrs.getattr_or_none(tx, metaclass, "__prepare__")
+    if hook is None:
+        return DictVariable({})
+    space = tx.call(hook, [name, bases], kwargs)
+    if not hasattr(space.py_type(), "__getitem__"):
+        shown = metaclass.cls.__name__ if isinstance(metaclass, ClassVariable) else "<metaclass>"
+        tx.raise_(TypeError, f"{shown}.__prepare__() must return a mapping, not {space.py_type().__name__}")
+    return space
+
+
+# ---------------------------------------------------------------- exec and eval
+@meaning(exec)
+def call_exec(tx, source, space=None, local=None, /):
+    run_text(tx, source, space, local, "exec")
+    return tx.wrap(None)
+
+
+@meaning(eval)
+def call_eval(tx, source, space=None, local=None, /):
+    return run_text(tx, source, space, local, "eval")
+
+
+def run_text(tx: Any, source: VariableTracker, space: Any, local: Any, mode: str) -> VariableTracker:
+    """Code from a constant text, in namespaces that are values of this trace."""
+    scope = tx.scope_of_namespace(space) if space is not None else None
+    if scope is None:
+        tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
+    text = source.as_constant()
+    if isinstance(text, str):
+        flags = tx.frame.program.flags & FUTURE_FLAGS
+        try:
+            text = compile(text.lstrip(" \t") if mode == "eval" else text, "<string>", mode, flags, True)
+        except SyntaxError as error:
+            tx.raise_real(error)
+    if not isinstance(text, types.CodeType) or text.co_freevars:
+        tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
+    function = FunctionVariable.made(tx, text, scope)
+    return run_body(tx, function, space if local is None or exceptions_none(local) else local)
+
+
+def exceptions_none(value: VariableTracker) -> bool:
+    return value.py_type() is type(None)
+
+
+FUTURE_FLAGS = 0x1000000 | 0x800000 | 0x400000 | 0x200000 | 0x100000 | 0x80000 | 0x40000 | 0x20000
