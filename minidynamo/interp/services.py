@@ -27,7 +27,7 @@ from minidynamo.variables.generators import GeneratorVariable
 from minidynamo.variables.iterators import DictIterator, RangeIterator, SequenceIterator, SetIterator
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
-from minidynamo.variables.sequences import ListVariable, SequenceVariable, inner
+from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SequenceVariable, inner
 from minidynamo.variables.sets import SetVariable
 
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
@@ -223,6 +223,8 @@ class Services:
     def slot_value(self, obj: Any, raw: types.MemberDescriptorType) -> VariableTracker:
         """member_get: what the trace wrote, else the user's slot."""
         name = raw.__name__
+        if isinstance(obj, NamedTupleVariable) and name in getattr(obj.cls, "__match_args__", ()):
+            return real(self, obj.items[obj.cls.__match_args__.index(name)])       # a C struct sequence
         if hasattr(obj, "raised_at") and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
             return exceptions.c_field(self, obj, name)
         fields = getattr(obj, "fields", None)

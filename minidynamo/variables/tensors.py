@@ -114,13 +114,13 @@ class TensorVariable(VariableTracker):
 
     # ---- operators
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
-        if not is_operand(other):
+        if not is_operand(tx, other):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
         return tx.emit(numbers.BINARY[symbol], [torch_ops.proxy(tx, v) for v in pair], {})
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if not is_operand(other):
+        if not is_operand(tx, other):
             return NotImplemented
         return tx.emit(numbers.INPLACE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
 
@@ -132,7 +132,7 @@ class TensorVariable(VariableTracker):
         return tx.emit(numbers.UNARY[symbol], [self.node], {})
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if not is_operand(other):
+        if not is_operand(tx, other):
             return NotImplemented
         return tx.emit(COMPARE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
 
@@ -170,11 +170,16 @@ class TensorVariable(VariableTracker):
         tx.stop(reasons.FORMAT_TENSOR, text=tx.where().text())
 
 
-def is_operand(value: VariableTracker) -> bool:
-    """What torch's binary operators take beside a tensor."""
-    if isinstance(value, ConstantVariable):
-        return type(value.value) in (int, float, complex, bool)
-    return isinstance(value, (TensorVariable, SymVariable))
+def is_operand(tx: Any, value: VariableTracker) -> bool:
+    """What torch's binary operators take beside a tensor (THPUtils_checkScalar); others answer NotImplemented."""
+    if isinstance(value, (TensorVariable, SymVariable)):
+        return True
+    kind = value.py_type()
+    if issubclass(kind, (int, float, complex)):
+        return True
+    if hasattr(kind, "__torch_function__") or kind.__module__ == "numpy":
+        tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(), why=f"a {kind.__name__} is an operand")
+    return False
 
 
 def size_of(tx: Any, size: Any) -> VariableTracker:
@@ -182,10 +187,10 @@ def size_of(tx: Any, size: Any) -> VariableTracker:
 
 
 def read_grad(tx: Any, tensor: TensorVariable) -> VariableTracker:
-    """``x.grad``: the user's, where x is the user's; a new non-leaf has none."""
-    if tensor.obj is not None and tensor.source is not None:
+    """``x.grad``: the user's, where x is the user's leaf (others warn); a new non-leaf has none."""
+    if tensor.obj is not None and tensor.source is not None and tensor.obj.is_leaf:
         return tx.build(tensor.obj.grad, Attr(tensor.source, "grad"))
-    if not tensor.fake.is_leaf or not tensor.fake.requires_grad:
+    if tensor.fake.is_leaf and not tensor.fake.requires_grad:
         return ConstantVariable(None)
     return tx.unsupported(tensor, ".grad")
 

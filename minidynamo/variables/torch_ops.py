@@ -9,11 +9,12 @@ import torch
 import torch.overrides
 
 from minidynamo import reasons
+from minidynamo.graph.tape import values_of
 from minidynamo.model import marks
-from minidynamo.model.tables import PROXIES, TORCH_RULES, torch_rule
+from minidynamo.model.tables import PROXIES, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.variables import tensors
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TuplePart, TupleVariable
 
 # Tensor methods that only read metadata: the fake answers, the graph needs no node.
@@ -23,14 +24,16 @@ METADATA_METHODS = frozenset({
     "dense_dim", "sparse_dim", "is_pinned", "is_same_size", "__len__"})
 # Methods that reach past the graph, by the reason (of one field) that says how.
 REACHING = (
-    (reasons.DATA_DEPENDENT_VALUE, "item __bool__ __int__ __float__ __complex__ __hash__ __contains__ is_set_to _is_view _base"),
+    (reasons.DATA_DEPENDENT_VALUE, "item __bool__ __int__ __float__ __complex__ __hash__ __contains__ is_nonzero equal "
+                                   "allclose"),
     (reasons.ITERATE_TENSOR_VALUES, "tolist numpy __array__ cpu_numpy"),
     (reasons.TENSOR_AS_INDEX, "__index__"),
-    (reasons.FORMAT_TENSOR, "__repr__ __format__"),
-    (reasons.TENSOR_DATA_ACCESS, "data_ptr storage untyped_storage share_memory_ is_shared __dlpack__ "
-                                 "__cuda_array_interface__"),
-    (reasons.DEEPCOPY_TENSOR, "__reduce_ex__ __reduce__ __deepcopy__"),
-    (reasons.AUTOGRAD_CALL, "backward retain_grad"),
+    (reasons.FORMAT_TENSOR, "__repr__ __str__ __format__"),
+    (reasons.TENSOR_DATA_ACCESS, "data_ptr storage untyped_storage _typed_storage share_memory_ is_shared __dlpack__ "
+                                 "__dlpack_device__ __cuda_array_interface__ is_set_to set_ _is_view _base map_ map2_ "
+                                 "apply_ pin_memory record_stream"),
+    (reasons.DEEPCOPY_TENSOR, "__reduce_ex__ __reduce__ __deepcopy__ __setstate__"),
+    (reasons.AUTOGRAD_CALL, "backward retain_grad reinforce"),
     (reasons.HOOK_REGISTRATION, "register_hook register_post_accumulate_grad_hook"),
 )
 DATA_METHODS = {name: reason for reason, names in REACHING for name in names.split()}
@@ -84,13 +87,25 @@ def proxy(tx: Any, value: VariableTracker) -> Any:
     if maker is not None:
         return maker(tx, value)
     try:
-        return value.as_constant()
+        return plain_argument(tx, value.as_constant())
     except NotConstant:
         inner = getattr(value, "inner", None)
         if inner is not None:
             return proxy(tx, inner)
         tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(),
                 why=f"a {value.py_type().__name__} cannot be an argument of a graph node")
+
+
+def plain_argument(tx: Any, value: Any) -> Any:
+    """A constant as a graph can hold it: a literal, or the number in an int or float subclass (an IntEnum)."""
+    kind = type(value)
+    if kind in LITERAL_TYPES or kind in (tuple, slice, torch.Size):
+        return value
+    for plain in (int, float, complex, str):
+        if isinstance(value, plain):
+            return plain(value)
+    tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(),
+            why=f"a {kind.__name__} cannot be an argument of a graph node")
 
 
 def proxy_named(tx: Any, value: NamedTupleVariable) -> Any:
@@ -122,6 +137,9 @@ def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
         tx.stop(reasons.TENSOR_SUBCLASS, type="an argument")
     nodes = [proxy(tx, a) for a in args]
     named = {k: proxy(tx, v) for k, v in kwargs.items()}
+    if named.get("requires_grad"):
+        # A leaf made in a graph would not be one when it leaves a compiled graph.
+        tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(), why="requires_grad=True makes a leaf")
     result = tx.emit(fn, nodes, named)
     out = kwargs.get("out")
     return result if out is None else out_result(out, result)
@@ -134,13 +152,7 @@ def out_result(out: VariableTracker, result: VariableTracker) -> VariableTracker
 
 def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) -> VariableTracker:
     if name in METADATA_METHODS:
-        fake = [unwrap(tx, a) for a in args]
-        named = {k: unwrap(tx, v) for k, v in kwargs.items()}
-        try:
-            value = getattr(fake[0], name)(*fake[1:], **named)
-        except Exception as error:
-            tx.op_error(name, error)
-        return tensors.from_value(tx, value, None)
+        return read_metadata(tx, fn, args, kwargs)
     slot = SLOT_METHODS.get(name)
     if slot is not None:
         return slot(tx, *args)
@@ -152,17 +164,30 @@ def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) ->
     return tx.emit(name, nodes, named, method=True)
 
 
-def unwrap(tx: Any, value: VariableTracker) -> Any:
-    """A value as the fake run sees it."""
-    value = proxy(tx, value)
-    return value.value if hasattr(value, "tape") else value
+def read_metadata(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+    """A function that reads sizes, types and flags only: the fakes answer, the graph needs no node."""
+    values = values_of([proxy(tx, a) for a in args])
+    named = values_of({k: proxy(tx, v) for k, v in kwargs.items()})
+    try:
+        value = fn(*values, **named)
+    except Exception as error:
+        tx.op_error(fn.__name__, error)
+    return tensors.from_value(tx, value, None)
 
 
 SLOT_METHODS: dict[str, Any] = {
     "__setitem__": lambda tx, t, k, v: t.mp_ass_subscript(tx, k, v) or tx.wrap(None),
     "__getitem__": lambda tx, t, k: t.mp_subscript(tx, k),
     "__iter__": lambda tx, t: t.tp_iter(tx),
+    "requires_grad_": lambda tx, t, flag=ConstantVariable(True): requires_grad(tx, t, flag),
 }
+
+
+def requires_grad(tx: Any, tensor: Any, flag: VariableTracker) -> VariableTracker:
+    """``requires_grad_()``: a leaf made in a graph would not be one when it leaves a compiled graph."""
+    if bool(flag.as_constant()) != tensor.fake.requires_grad:
+        tx.stop(reasons.METADATA_MUTATION, op="requires_grad_()")
+    return tensor
 
 
 def call_method_descriptor(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
@@ -234,40 +259,20 @@ def has_dispatch(cls: type) -> bool:
 
 
 def set_tensor_attribute(tx: Any, tensor: Any, name: str, value: VariableTracker | None) -> None:
-    """Writing a C attribute of a tensor: by break, with the reason."""
-    tx.stop(reasons.UNSUPPORTED_CALL, call=f".{name} = ...", kind="a tensor attribute")
+    """Writing a C attribute of a tensor: ``.grad`` is written back at the exit, the others break."""
+    if name == "grad" and value is not None and may_be_grad(tx, tensor, value):
+        tx.journal.put(tensor.fields, name, value)
+        tx.modified(tensor)
+        return
+    tx.stop(reasons.METADATA_MUTATION, op=f".{name} = ..." if value is not None else f"del .{name}")
 
 
-# ---------------------------------------------------------------- rules
-def answers(value: Any) -> Any:
-    return lambda tx, *args, **kwargs: ConstantVariable(value)
-
-
-for fn_ in {id(f): f for f in (torch.jit.is_scripting, torch.jit.is_tracing, torch._C._get_tracing_state, torch._jit_internal.is_scripting,
-            torch.onnx.is_in_onnx_export, torch._C._is_torch_function_mode_enabled,
-            torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
-            torch.overrides.has_torch_function_variadic)}.values():
-    torch_rule(fn_)(answers(None if fn_ is torch._C._get_tracing_state else False))
-
-for fn_ in {id(f): f for f in (torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling)}.values():
-    torch_rule(fn_)(answers(True))
-
-
-@torch_rule(torch.is_tensor)
-def is_tensor(tx, obj):
-    return ConstantVariable(issubclass(obj.py_type(), torch.Tensor))
-
-
-@torch_rule(torch.is_floating_point)
-def is_floating_point(tx, input):
-    return ConstantVariable(input.fake.is_floating_point())
-
-
-@torch_rule(torch.is_complex)
-def is_complex(tx, input):
-    return ConstantVariable(input.fake.is_complex())
-
-
-@torch_rule(torch.numel)
-def numel(tx, input):
-    return tensors.from_value(tx, input.fake.numel(), None)
+def may_be_grad(tx: Any, tensor: Any, value: VariableTracker) -> bool:
+    """THPVariable_set_grad's conditions, where they are sure to hold for a user's leaf."""
+    if tensor.obj is None or tensor.source is None or not tensor.fake.is_leaf:
+        return False
+    if not isinstance(value, tensors.TensorVariable):
+        return isinstance(value, ConstantVariable) and value.value is None
+    mine, theirs = tensor.fake, value.fake
+    return value is not tensor and mine.dtype == theirs.dtype and mine.device == theirs.device \
+        and mine.shape == theirs.shape and mine.layout == theirs.layout and not theirs.requires_grad
