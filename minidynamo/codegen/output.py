@@ -25,6 +25,7 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     out = Restore(tx, plan)
     out.pos = trace.program.ops[0].pos
     original, failed = check_cells(out, tx), None
+    compute_numbers(out)
     if call is not None:
         if rerun.repeatable(tx):
             original = original or out.label()
@@ -91,6 +92,32 @@ def call_graph(out: Restore, lowered: Any, call: Any) -> None:
             out.load_source(node.source)
     out.call(len(lowered.inputs))
     out.steps = {step: name for step, name in out.steps.items() if name in out.written}
+
+
+def compute_numbers(out: Restore) -> None:
+    """Sizes and numbers of the inputs that the new code needs, read before anything can change them."""
+    for at, (expr, formula) in enumerate(out.plan.numbers.items()):
+        out.begin_call()
+        out.load_object_unchecked(formula.function)
+        out.callable_done()
+        for source, accessor in formula.reads:
+            reader = READERS.get(accessor[0])
+            if reader is None:
+                out.load_source(source)
+                continue
+            out.begin_call()
+            out.load_object_unchecked(reader)
+            out.callable_done()
+            out.load_source(source)
+            for part in accessor[1:]:
+                out.load_const(part)
+            out.call(len(accessor))
+        out.call(len(formula.reads))
+        name = out.numbers[expr] = f"___k{at}"
+        out.op("STORE_LOCAL", name)
+
+
+READERS = {"size": torch.Tensor.size, "stride": torch.Tensor.stride, "storage_offset": torch.Tensor.storage_offset}
 
 
 def scalar_tensor(value: float) -> Any:

@@ -13,7 +13,8 @@ from minidynamo.code import live_locals
 from minidynamo.interp.state import NULL, PreviousException, Scope
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
 from minidynamo.variables.cells import CellVariable
-from minidynamo.variables.tensors import SymVariable, TensorVariable
+from minidynamo.variables.symbols import SymVariable
+from minidynamo.variables.tensors import TensorVariable
 
 
 @dataclasses.dataclass(slots=True)
@@ -21,7 +22,7 @@ class Plan:
     """What was found.  `stack`, `local` and `cells` describe a break; a return has one `stack` entry."""
 
     outputs: list[Any]                          # tape nodes the graph returns
-    numbers: list[Any]                          # symbolic numbers among them, by node
+    numbers: dict[Any, Any]                     # expression -> its Formula, for numbers of the inputs
     effects: list[Any]                          # changed user objects and scopes, in order
     shared: set[int]                            # ids of new objects that are used more than once
     cyclic: dict[int, VariableTracker | None]   # new objects that hold themselves, by id: see `cycles`
@@ -40,6 +41,7 @@ class _Walk:
         self.shared: set[int] = set()
         self.cyclic = False
         self.outputs: dict[Any, None] = {}
+        self.numbers: dict[Any, Any] = {}
 
     def visit(self, value: Any) -> None:
         if value.__class__ is LazyVariable:
@@ -59,8 +61,8 @@ class _Walk:
         self.seen[id(value)] = value
         if isinstance(value, TensorVariable):
             self.outputs[value.node] = None
-        elif isinstance(value, SymVariable) and not value.settled():
-            self.outputs[self.tx.tape.sym_node(value.value)] = None
+        elif isinstance(value, SymVariable):
+            self.number(value)
         check_rebuildable(value)
         self.path.add(id(value))
         for child in children_of(value):
@@ -69,7 +71,6 @@ class _Walk:
         if kind is not None:                 # an instance of a class that is made anew needs the class
             self.visit(kind)
         self.path.discard(id(value))
-
 
     def cycles(self) -> dict[int, VariableTracker | None]:
         """New objects that hold themselves.  With one that cannot be made empty first (a tuple) stands one that can:
@@ -85,6 +86,19 @@ class _Walk:
                 self.shared.add(id(value))
                 found[id(value)] = None if hasattr(value, "fill") or not makers else makers[0]
         return found
+
+    def number(self, value: SymVariable) -> None:
+        """Computed from the inputs' own numbers before the graph runs, unless it comes out of the graph."""
+        if value.recipe is not None or value.known() is not None:
+            return
+        expr = value.value.node.expr
+        if expr in self.numbers:
+            return
+        formula = self.tx.shapes.formula(expr)
+        if formula is None:
+            self.outputs[self.tx.tape.sym_node(value.value)] = None
+        else:
+            self.numbers[expr] = formula
 
 
 def components(values: dict[int, VariableTracker]) -> list[list[VariableTracker]]:
@@ -174,8 +188,6 @@ def plan(trace: Any) -> Plan:
         for child in effect_children(tx, value):
             walk.visit(child)
     has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
-    return Plan(list(walk.outputs), [], effects, walk.shared, walk.cycles(), stack, local, has_ops)
-
-
+    return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
 def cell_changed(tx: Any, cell: CellVariable) -> bool:
     return id(cell) in tx.changed

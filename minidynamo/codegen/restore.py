@@ -23,6 +23,7 @@ class Restore(Writer):
         super().__init__()
         self.tx, self.plan = tx, plan
         self.temps: dict[int, str] = {}               # id of a value -> local that holds it
+        self.numbers: dict[Any, str] = {}             # expression -> local that holds its number
         self.outputs: dict[Any, str] = {}             # tape node -> local that holds it
         self.must_keep = False                        # effects follow: load everything first
         self.written: set[str] = set()                # those of `steps` that hold it already
@@ -130,7 +131,12 @@ class Restore(Writer):
             self.op("LOAD_LOCAL", self.outputs[node])
 
     def graph_number(self, value: Any) -> None:
-        self.graph_output(self.tx.tape.sym_node(value))
+        """A number computed before the graph ran, or one that came out of it."""
+        known = self.numbers.get(value.node.expr)
+        if known is not None:
+            self.op("LOAD_LOCAL", known)
+        else:
+            self.graph_output(self.tx.tape.sym_node(value))
 
     # ---- helpers that kinds use
     def call_function(self, function: Callable[..., Any], *values: Any) -> None:

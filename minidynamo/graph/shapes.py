@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import sympy
 import torch
 from torch._guards import GuardSource
 from torch._guards import Source as TorchSource
 from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP, DimDynamic
+from torch.utils._sympy.printers import PythonPrinter
 
+from minidynamo.base.config import config
 from minidynamo.graph.fake import Faked, FakeEnv, ShapeSource
 
 if TYPE_CHECKING:
@@ -39,6 +42,14 @@ class ShapeFact:
     def __str__(self) -> str:
         named = {name: number_text(source, accessor) for name, source, accessor in self.names}
         return re.sub(r"\bn\d+\b", lambda m: named.get(m.group(), m.group()), self.text)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Formula:
+    """A number as a function of numbers read off sources."""
+
+    function: Callable[..., Any]
+    reads: tuple[tuple[Source, Accessor], ...]
 
 
 FACT_GLOBALS: dict[str, Any] = dict(SYMPY_INTERP)  # what a fact's text may call: math, torch, min, max …
@@ -120,6 +131,8 @@ class Shapes:
 
     def __init__(self, env: FakeEnv, *, dynamic: bool | None = None, history: ShapeHistory | None = None) -> None:
         self.env, self.dynamic = env, dynamic
+        if dynamic is None and not config.assume_static_by_default:
+            self.dynamic = True
         self.history = history if history is not None else ShapeHistory()
         self._marked: list[tuple[Faked, int]] = []
 
@@ -136,14 +149,16 @@ class Shapes:
                 dims[dim] = DimDynamic.DYNAMIC
             elif isinstance(tensor, torch.nn.Parameter):
                 continue  # a parameter's size is the model's
-            elif self.dynamic or (self.dynamic is None and dim in varied):
+            elif self.dynamic or (self.dynamic is None and dim in varied and config.automatic_dynamic_shapes):
                 dims[dim] = DimDynamic.DUCK
         return dims
 
     def is_dynamic_number(self, value: int | float, source: Source) -> bool:
-        """Should an input number be symbolic?  0 and 1 are special, as sizes are."""
+        """Should an input number be symbolic?  0 and 1 are special until something else was seen."""
         varied = self.history.varied_number(source.text(), value)
-        return value not in (0, 1) and (bool(self.dynamic) or (self.dynamic is None and varied))
+        if self.dynamic is None:
+            return varied and config.automatic_dynamic_shapes
+        return self.dynamic and (varied or value not in (0, 1))
 
     def fakify(self, tensor: torch.Tensor, source: Source) -> torch.Tensor:
         """`FakeEnv.fakify` under this policy."""
@@ -191,6 +206,18 @@ class Shapes:
             used = [names[n] for n in dict.fromkeys(re.findall(r"\bn\d+\b", text))]
             facts.append(ShapeFact(text, tuple([(back[s], s.source, s.accessor) for s in used])))
         return facts
+
+    def formula(self, expr: sympy.Basic) -> Formula | None:
+        """How to compute an expression from the inputs; None when a symbol in it came from data."""
+        symbols = sorted(expr.free_symbols, key=str)
+        known = self.env.shape_env.var_to_sources
+        if not all(known.get(symbol) for symbol in symbols):
+            return None
+        names = ", ".join(map(str, symbols))
+        text = compile(f"lambda {names}: {PythonPrinter().doprint(expr)}", __file__, "eval")   # a file the hook lets pass
+        function = eval(text, dict(FACT_GLOBALS))
+        reads = [_ours(known[symbol][0]) for symbol in symbols]
+        return Formula(function, tuple([(read.source, read.accessor) for read in reads]))
 
     def specialised_marks(self) -> list[str]:
         """Dims the user marked dynamic that the program fixed, as text for a message."""

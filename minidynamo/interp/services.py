@@ -17,7 +17,7 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
-    builtins_, class_making, exceptions, hatches, namespaces, nonstrict, slot_calls, tensors, torch_ops,
+    builtins_, class_making, exceptions, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -68,10 +68,10 @@ class Services:
         return inner(value)
 
     def symbolic_int(self, value: int, source: Source) -> VariableTracker | None:
-        return tensors.build_symint(self, value, source)
+        return symbols.build_symint(self, value, source)
 
     def symbolic_float(self, value: float, source: Source) -> VariableTracker | None:
-        return tensors.build_symfloat(self, value, source)
+        return symbols.build_symfloat(self, value, source)
 
     def proxy(self, value: VariableTracker) -> Any:
         return torch_ops.proxy(self, value)

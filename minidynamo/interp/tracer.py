@@ -66,6 +66,7 @@ class Tracer(Services):
         self.shapes = Shapes(self.env, dynamic=options.dynamic, history=options.history)
         self.tape = Tape(self.env, self.journal)
         self.tensor_of: dict[Node, VariableTracker] = {}
+        self.sym_nodes: dict[int, Node] = {}              # nodes of inexact symbolic numbers
         self.input_tensors: list[VariableTracker] = []
         self.literals: dict[int, VariableTracker] = {}
         self.repr_running: list[VariableTracker] = []

@@ -47,6 +47,8 @@ def binary_op1(tx: Any, symbol: str, left: VariableTracker, right: VariableTrack
     left_type, right_type = left.py_type(), right.py_type()
     if left_type is right_type:
         result = left.nb_binary(tx, symbol, right, False)
+        if result is NotImplemented and type(left) is not type(right):      # one of the two numbers is symbolic
+            result = right.nb_binary(tx, symbol, left, True)
         return result
     first = issubclass(right_type, left_type) and overrides_reflected(symbol, left_type, right_type)
     if first:

@@ -11,6 +11,7 @@ from minidynamo.model.variable import NotConstant, VariableTracker, defines, rea
 from minidynamo.protocol import attrs, compare, iters, numbers, text
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import inner
+from minidynamo.variables.symbols import SymVariable
 
 
 @meaning(len)
@@ -88,6 +89,8 @@ def call_round(tx, number, ndigits=None):
     digits = [] if ndigits is None else [ndigits]
     if isinstance(number, ConstantVariable):
         return tx.fold(round, [number, *digits])
+    if isinstance(number, SymVariable):
+        return number if number.py_type() is int and not digits else tx.fold(round, [number, *digits])
     method = tx.special_method(number, "__round__")
     if method is None:
         tx.raise_(TypeError, f"type {number.py_type().__name__} doesn't define __round__ method")

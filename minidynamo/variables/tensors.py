@@ -17,8 +17,8 @@ from minidynamo.sources import Attr
 from minidynamo.variables import torch_ops
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+from minidynamo.variables.symbols import COMPARE, SymVariable, select_symbols
 
-COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 # Attributes that the fake answers as eager would, without a graph node.
 STATIC = frozenset({
     "dtype", "device", "layout", "ndim", "requires_grad", "is_leaf", "is_cuda", "is_cpu", "is_sparse", "is_quantized",
@@ -153,12 +153,17 @@ class TensorVariable(VariableTracker):
         return None
 
     def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        selected = select_symbols(tx, self.node, self.fake.dim(), key)
+        if selected is not None:
+            view, rest = selected
+            return tx.emit(operator.getitem, (view, torch_ops.proxy(tx, rest)), {}) if rest.items else tx.from_node(view)
         return tx.emit(operator.getitem, (self.node, torch_ops.proxy(tx, key)), {})
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
         if value is None:
             tx.raise_(TypeError, "Tensor does not support deleting items")
-        tx.emit_node(operator.setitem, (self.node, torch_ops.proxy(tx, key), torch_ops.proxy(tx, value)), {})
+        selected = select_symbols(tx, self.node, self.fake.dim(), key) or (self.node, key)
+        tx.emit_node(operator.setitem, (selected[0], torch_ops.proxy(tx, selected[1]), torch_ops.proxy(tx, value)), {})
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
         tx.stop(reasons.DATA_DEPENDENT_VALUE, op="in")
@@ -208,107 +213,6 @@ TENSOR_ATTRIBUTES = {
 }
 
 
-class SymVariable(VariableTracker):
-    """A symbolic int, float or bool; ``value`` is torch's SymInt, SymFloat or SymBool."""
-
-    __slots__ = ("value",)
-    kind = "symbolic number"
-    one_per_object = False
-    TYPES = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
-
-    def __init__(self, value: Any, source: Any = None) -> None:
-        self.value, self.source = value, source
-
-    def py_type(self) -> type:
-        return self.TYPES[type(self.value)]
-
-    def as_constant(self) -> Any:
-        """Specialise: torch's own guard makes the number a fact of this trace."""
-        if isinstance(self.value, torch.SymBool):
-            return bool(self.value)
-        return int(self.value) if isinstance(self.value, torch.SymInt) else float(self.value)
-
-    def identity(self) -> object:
-        return self
-
-    def settled(self) -> bool:
-        """Whether guards have made a plain number of it."""
-        return not self.value.node.expr.free_symbols
-
-    def rebuild(self, out: Any) -> None:
-        if self.settled():
-            out.load_const(self.as_constant())
-        else:
-            out.graph_number(self.value)
-
-    def key(self, tx: Any) -> Any:
-        return self.as_constant()
-
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        return ConstantVariable(hash(self.as_constant()))
-
-    def apply(self, tx: Any, function: Any, *values: Any) -> Any:
-        """A real operator on symbolic values; what torch cannot express specialises."""
-        try:
-            result = function(*values)
-        except Exception as error:
-            tx.raise_real(error)
-        return from_value(tx, result, None)
-
-    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
-        if isinstance(other, SymVariable):
-            theirs = other.value
-        elif isinstance(other, ConstantVariable) and type(other.value) in (int, float, bool):
-            theirs = other.value
-        else:
-            return NotImplemented
-        mine = self.value
-        if symbol in ("&", "|", "^", "<<", ">>", "**") or isinstance(mine, torch.SymBool):
-            mine, theirs = self.as_constant(), as_plain(theirs)
-        pair = (theirs, mine) if reflected else (mine, theirs)
-        return self.apply(tx, numbers.BINARY[symbol], *pair)
-
-    def nb_unary(self, tx: Any, symbol: str) -> Any:
-        if symbol == "index":
-            return NotImplemented if self.py_type() is float else self
-        if symbol == "int" and self.py_type() is int or symbol == "float" and self.py_type() is float:
-            return self
-        if symbol == "float" and self.py_type() is int:
-            return self.apply(tx, torch.sym_float, self.value)
-        if symbol in ("-", "+", "abs") and self.py_type() is not bool:
-            return self.apply(tx, numbers.UNARY[symbol], self.value)
-        return self.apply(tx, numbers.UNARY[symbol], self.as_constant())
-
-    def nb_bool(self, tx: Any) -> VariableTracker | None:
-        return ConstantVariable(bool(self.value != 0) if not isinstance(self.value, torch.SymBool) else bool(self.value))
-
-    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if isinstance(other, SymVariable):
-            theirs = other.value
-        elif isinstance(other, ConstantVariable) and type(other.value) in (int, float, bool):
-            theirs = other.value
-        else:
-            return NotImplemented
-        return self.apply(tx, COMPARE[symbol], self.value, theirs)
-
-    def logical_not(self, tx: Any) -> VariableTracker:
-        return self.apply(tx, torch.sym_not, self.value) if isinstance(self.value, torch.SymBool) \
-            else ConstantVariable(not self.as_constant())
-
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        return ConstantVariable(self.as_constant()).tp_getattro(tx, name)
-
-    def tp_repr(self, tx: Any) -> VariableTracker:
-        return ConstantVariable(repr(self.as_constant()))
-
-    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
-        return ConstantVariable(self.as_constant()).tp_format(tx, spec)
-
-
-def as_plain(value: Any) -> Any:
-    return SymVariable(value).as_constant() if type(value) in SymVariable.TYPES else value
-
-
 # ---------------------------------------------------------------- results
 def from_node(tx: Any, node: Any) -> VariableTracker:
     """The value of a node just put on the tape."""
@@ -331,9 +235,9 @@ def from_value(tx: Any, value: Any, node: Any) -> VariableTracker:
         return known
     kind = type(value)
     if kind in SymVariable.TYPES:
-        if not value.node.is_symbolic():
-            return ConstantVariable(SymVariable(value).as_constant())
-        return SymVariable(value)
+        made = SymVariable(value)
+        known = made.known()
+        return made if known is None else ConstantVariable(known)
     if kind is torch.Size:
         return size_of(tx, value)
     if isinstance(value, (tuple, list)):
@@ -397,22 +301,4 @@ class SubclassVariable(VariableTracker):
         lambda self, tx, *args: tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__))
 
 
-def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
-    """A symbolic int where the policy asks for one."""
-    if tx.config.specialize_int or not tx.shapes.is_dynamic_number(value, source):
-        return None
-    symbol = tx.env.symint(value, source)
-    tx.tape.input(value, source, fake=symbol)
-    return SymVariable(symbol, source)
-
-
-def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
-    if tx.config.specialize_float or value != value or value in (float("inf"), float("-inf")) \
-            or not tx.shapes.is_dynamic_number(value, source):
-        return None
-    node = tx.tape.input_float(value, source)
-    return SymVariable(node.value, source)
-
-
 PROXIES[TensorVariable] = lambda tx, v: v.node
-PROXIES[SymVariable] = lambda tx, v: v.value

@@ -1,0 +1,341 @@
+"""Symbolic numbers: ints, floats and bools that differ from call to call.
+
+`value` is torch's SymInt, SymFloat or SymBool; its expression answers branches, as guards.  What
+the program did to get the number is kept beside it as a recipe, because expressions over floats
+are simplified and then round differently: new code and graph repeat the program's own steps.
+"""
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import sympy
+import torch
+
+from minidynamo.guards.kinds import TypeIs
+from minidynamo.model.tables import PROXIES, meaning
+from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.protocol import numbers
+from minidynamo.variables.constants import ConstantVariable
+
+COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
+TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
+class Recipe(NamedTuple):
+    """``function(*operands)`` makes the number from Python's, ``symbolic`` from torch's."""
+
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]          # SymVariable, int, float or bool
+    symbolic: Callable[..., Any]
+
+
+class SymVariable(VariableTracker):
+    """A number known only by its symbol."""
+
+    __slots__ = ("value", "recipe")
+    kind = "symbolic number"
+    one_per_object = False
+    TYPES = TYPES
+
+    def __init__(self, value: Any, source: Any = None, recipe: Recipe | None = None) -> None:
+        self.value, self.source, self.recipe = value, source, recipe
+
+    def py_type(self) -> type:
+        return TYPES[type(self.value)]
+
+    def known(self) -> Any:
+        """The number, where facts learnt meanwhile leave only one; else None."""
+        node = self.value.node
+        expr = node.expr if node.is_symbolic() else None
+        if expr is None:
+            return as_plain(self.value)
+        if expr.is_number or expr in (sympy.true, sympy.false):
+            return None if self.inexact() else self.py_type()(expr)
+        return None
+
+    def inexact(self) -> bool:
+        """Whether the expression may round otherwise than the program."""
+        if self.py_type() is bool:
+            return self.recipe is not None and any(isinstance(o, SymVariable) and o.inexact() for o in self.recipe.operands)
+        if self.recipe is None or self.py_type() is int and self.recipe.function not in ROUNDING:
+            return False
+        if self.recipe.function in EXACT_FLOATS:
+            return any(isinstance(o, SymVariable) and o.py_type() is float for o in self.recipe.operands)
+        return True
+
+    def as_constant(self) -> Any:
+        """Specialise: torch's own guard makes the number a fact of this trace."""
+        if self.inexact():
+            assert self.recipe is not None
+            return self.recipe.function(*[as_plain(o) for o in self.recipe.operands])
+        return as_plain(self.value)
+
+    def identity(self) -> object:
+        return self
+
+    # ---- making it again
+    def children(self) -> list[VariableTracker]:
+        return [o for o in self.recipe.operands if isinstance(o, SymVariable)] if self.recipe is not None else []
+
+    def rebuild(self, out: Any) -> None:
+        known = self.known()
+        if known is not None:
+            out.load_const(known)
+        elif self.recipe is not None:
+            out.call_function(self.recipe.function, *self.recipe.operands)
+        else:
+            out.graph_number(self.value)
+
+    def proxy(self, tx: Any) -> Any:
+        """As a graph argument: by its expression where that is exact, else by the program's steps."""
+        if not self.inexact():
+            return self.value
+        assert self.recipe is not None
+        node = tx.sym_nodes.get(id(self))
+        if node is None:
+            operands = [o.proxy(tx) if isinstance(o, SymVariable) else o for o in self.recipe.operands]
+            node = tx.tape.call(self.recipe.symbolic, operands, {}, tx.place())
+            tx.keep.append(self)
+            tx.journal.put(tx.sym_nodes, id(self), node)
+        return node
+
+    def key(self, tx: Any) -> Any:
+        return self.as_constant()
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(hash(self.as_constant()))
+
+    # ---- operators
+    def constant(self) -> ConstantVariable:
+        return ConstantVariable(self.as_constant())
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        theirs = operand(other)
+        if theirs is None:
+            return NotImplemented
+        left, right = (theirs, self) if reflected else (self, theirs)
+        if not expressible(symbol, left, right):
+            return constant(left).nb_binary(tx, symbol, constant(right), False)
+        if symbol in ("/", "//", "%") and not truth(compute(operator.ne, right, 0)):
+            return constant(left).nb_binary(tx, symbol, constant(right), False)       # raises what Python raises
+        return apply(tx, numbers.BINARY[symbol], left, right)
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        kind = self.py_type()
+        if symbol == "index" and kind is float:
+            return NotImplemented
+        if symbol in ("index", "int") and kind is int or symbol == "float" and kind is float:
+            return self
+        if symbol == "float" and kind is int:
+            return apply(tx, float, self, symbolic=torch.sym_float)
+        if symbol == "int" and kind is float and self.recipe is not None and not self.inexact():
+            return apply(tx, int, self, symbolic=torch.sym_int)
+        if symbol in ("-", "+", "abs") and kind is not bool:
+            return self if symbol == "+" else apply(tx, numbers.UNARY[symbol], self)
+        if symbol == "~" and kind is int:
+            return apply(tx, numbers.UNARY["~"], self, symbolic=lambda n: -n - 1)
+        return self.constant().nb_unary(tx, symbol)
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        if self.py_type() is bool:
+            return ConstantVariable(truth(self.value) if not self.inexact() else self.as_constant())
+        return ConstantVariable(bool(self.as_constant()) if self.inexact() else truth(self.value != 0))
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        theirs = operand(other)
+        if theirs is None:
+            return NotImplemented
+        if any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is bool) for o in (self, theirs)) or \
+                isinstance(theirs, float) and self.py_type() is int:
+            return self.constant().tp_richcompare(tx, symbol, constant(theirs))
+        return apply(tx, COMPARE[symbol], self, theirs)
+
+    def logical_not(self, tx: Any) -> VariableTracker:
+        if self.py_type() is bool and not self.inexact():
+            return apply(tx, operator.not_, self, symbolic=torch.sym_not)
+        return ConstantVariable(not self.as_constant())
+
+    # ---- everything else needs the number
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if self.py_type() is int and name in ("real", "numerator"):
+            return self
+        if name == "__class__":
+            return tx.wrap(self.py_type())
+        return self.constant().tp_getattro(tx, name)
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        self.constant().tp_setattro(tx, name, value)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return self.constant().tp_repr(tx)
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        return self.constant().tp_format(tx, spec)
+
+
+ROUNDING = frozenset({math.floor, math.ceil, math.trunc, int, round})
+EXACT_FLOATS = frozenset({operator.truediv, float})      # of ints: one rounding, the same in any form
+
+
+def operand(value: VariableTracker) -> Any:
+    """What stands beside a symbol in arithmetic, or None."""
+    if isinstance(value, SymVariable):
+        return value
+    if isinstance(value, ConstantVariable) and type(value.value) in (int, float, bool):
+        return value.value
+    return None
+
+
+def constant(value: Any) -> ConstantVariable:
+    return value.constant() if isinstance(value, SymVariable) else ConstantVariable(value)
+
+
+def as_plain(value: Any) -> Any:
+    """The number behind a symbol, made a fact of the trace."""
+    if isinstance(value, SymVariable):
+        return value.as_constant()
+    kind = TYPES.get(type(value))
+    return value if kind is None else kind(value)
+
+
+def truth(value: Any) -> bool:
+    return bool(value)
+
+
+def compute(function: Callable[..., Any], *values: Any) -> Any:
+    return function(*[v.value if isinstance(v, SymVariable) else v for v in values])
+
+
+def type_of(value: Any) -> type:
+    return value.py_type() if isinstance(value, SymVariable) else type(value)
+
+
+def expressible(symbol: str, left: Any, right: Any) -> bool:
+    """Operators that torch's symbols compute as Python does, for every value."""
+    kinds = {type_of(left), type_of(right)}
+    if bool in kinds and not (isinstance(left, bool) or isinstance(right, bool)) or symbol not in SYMBOLIC:
+        return False
+    if symbol == "**":
+        return kinds == {int} and isinstance(right, int) and 0 <= right <= 8
+    if symbol in ("<<", ">>"):
+        return kinds == {int} and isinstance(right, int) and 0 <= right < 32
+    if symbol in ("//", "%"):
+        return kinds <= {int, bool}
+    if symbol == "/" and kinds <= {int, bool}:
+        return all(not isinstance(v, int) or abs(v) < 2 ** 53 for v in (left, right))
+    return not any(isinstance(v, float) and not math.isfinite(v) for v in (left, right))
+
+
+SYMBOLIC = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>"})
+AS_SYMBOLS: dict[Any, Callable[[Any, Any], Any]] = {
+    operator.lshift: lambda a, n: a * 2 ** n,
+    operator.rshift: lambda a, n: a // 2 ** n,
+}
+
+
+def apply(tx: Any, function: Callable[..., Any], *operands: Any, symbolic: Callable[..., Any] | None = None) -> VariableTracker:
+    """A new number and how it was made; a result without symbols is a constant."""
+    symbolic = symbolic or AS_SYMBOLS.get(function, function)
+    try:
+        result = compute(symbolic, *operands)
+    except Exception as error:
+        tx.raise_real(error)
+    recipe = Recipe(function, operands, symbolic)
+    if type(result) not in TYPES:
+        return tx.wrap(result)
+    made = SymVariable(result, None, recipe)
+    known = made.known()
+    return made if known is None else ConstantVariable(known)
+
+
+# ---------------------------------------------------------------- functions of numbers
+def on_symbols(function: Any, symbolic: Callable[..., Any], accepts: Callable[[SymVariable], bool]) -> None:
+    """`function` of one symbolic number; anything else folds."""
+    @meaning(function)
+    def call(tx, x, /):
+        if isinstance(x, SymVariable) and accepts(x):
+            return apply(tx, function, x, symbolic=symbolic)
+        return folded(tx, function, x)
+
+
+def is_int(x: SymVariable) -> bool:
+    return x.py_type() is int
+
+
+def is_quotient(x: SymVariable) -> bool:
+    return is_int(x) or not x.inexact() and x.recipe is not None
+
+
+for fn_, symbolic_, accepts_ in (
+        (math.sqrt, torch._sym_sqrt, lambda x: is_int(x) and truth(x.value >= 0)),
+        (math.floor, lambda n: n if isinstance(n, torch.SymInt) else math.floor(n), is_quotient),
+        (math.ceil, lambda n: n if isinstance(n, torch.SymInt) else math.ceil(n), is_quotient)):
+    on_symbols(fn_, symbolic_, accepts_)
+
+
+@meaning(divmod)
+def call_divmod(tx, x, y, /):
+    if isinstance(x, SymVariable) or isinstance(y, SymVariable):
+        return tx.wrap_tuple([numbers.binary(tx, "//", x, y), numbers.binary(tx, "%", x, y)])
+    return folded(tx, divmod, x, y)
+
+
+def folded(tx: Any, function: Any, *values: VariableTracker) -> VariableTracker | None:
+    """The function of literals; None, which lets the call be looked up further, of anything else."""
+    try:
+        return tx.fold(function, list(values))
+    except NotConstant:
+        return None
+
+
+# ---------------------------------------------------------------- as an index
+def select_symbols(tx: Any, tensor: Any, dims: int, key: VariableTracker) -> tuple[Any, VariableTracker] | None:
+    """(a view of `tensor` at the symbolic ints of `key`, the rest of the key); None without symbolic ints.
+
+    Torch's indexing would fix an int that stands in a key; ``select`` keeps it open.
+    """
+    parts = list(key.items) if key.py_type() is tuple else [key]         # type: ignore[attr-defined]
+    parts = [real(tx, p) for p in parts]
+    if not any(is_symbolic_index(p) for p in parts):
+        return None
+    if not all(is_symbolic_index(p) or p.py_type() in (slice, int, type(None), type(Ellipsis)) for p in parts):
+        return None
+    consuming = [p.py_type() in (slice, int) for p in parts]
+    dots = [i for i, p in enumerate(parts) if p.py_type() is type(Ellipsis)]
+    for at in range(len(parts) - 1, -1, -1):
+        if is_symbolic_index(parts[at]):
+            after_dots = bool(dots) and at > dots[0]
+            dim = dims - sum(consuming[at:]) if after_dots else sum(consuming[:at])
+            tensor = tx.emit_node(torch.select, (tensor, dim, parts[at].proxy(tx)), {})      # type: ignore[attr-defined]
+            dims -= 1
+            del parts[at], consuming[at]
+    return tensor, tx.wrap_tuple(parts)
+
+
+def is_symbolic_index(value: VariableTracker) -> bool:
+    return isinstance(value, SymVariable) and value.py_type() is int
+
+
+# ---------------------------------------------------------------- inputs
+def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
+    """A symbolic int where the policy asks for one."""
+    if tx.config.specialize_int or not -2 ** 62 < value < 2 ** 62 or not tx.shapes.is_dynamic_number(value, source):
+        return None
+    tx.guard(TypeIs(source, int))
+    symbol = tx.env.symint(value, source)
+    tx.tape.input(value, source, fake=symbol)
+    return SymVariable(symbol, source)
+
+
+def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
+    if tx.config.specialize_float or not math.isfinite(value) or not tx.shapes.is_dynamic_number(value, source):
+        return None
+    tx.guard(TypeIs(source, float))
+    node = tx.tape.input_float(value, source)
+    return SymVariable(node.value, source)
+
+
+PROXIES[SymVariable] = lambda tx, v: v.proxy(tx)

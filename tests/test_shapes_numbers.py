@@ -1,0 +1,195 @@
+"""Symbolic numbers: sizes and ints that change, every operator, exact floats, and as few recompiles as needed."""
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import minidynamo
+from minidynamo.testing import CompileCounter, check, same
+
+A = torch.arange(20.0)
+B = torch.arange(60.0).view(6, 10)
+
+
+def play(fn, calls, graphs, dynamic=None, backend=None, **config):
+    """Each call equals eager's; `graphs` are made in all."""
+    minidynamo.reset()
+    counting = CompileCounter() if backend is None else minidynamo.testing.CompileCounterWithBackend(backend)
+    compiled = minidynamo.optimize(fn, backend=counting, dynamic=dynamic)
+    with minidynamo.config.patch(error_on_internal=True, **config):
+        for args in calls:
+            want, got = fn(*args), compiled(*args)
+            assert same(want, got, tol=0.0 if backend in (None, "eager") else 1e-5), (args, want, got)
+    assert counting.frame_count == graphs
+
+
+TWO_GRAPHS = [
+    "x[k]", "x[:k]", "x[k:]", "x[-k]", "x[k-1:k+1]", "x * k, k << 1", "k >> 1, x * k", "x, k ** 2, x + 1", "x + 1, ~k",
+    "x + 1, divmod(k, 3)", "x + 1, round(k), int(k), float(k)", "x + 1, bool(k)", "x + 1, abs(k)", "x + math.sqrt(k)",
+    "x + 1, math.floor(k / 2)", "x + 1, math.ceil(k / 2)", "x + 1, k / 3 + 0.1", "x * (k / 3 + 0.1)",
+    "x + 1, 2 - k, 10 // k, 7 % k, k - 2, 3 * k", "x + 1, k * 1.5, 1.5 - k", "torch.zeros(int(k / 2))",
+    "x.sum(), k == 3, k != 3, k < 30, not k", "x + 1, [k] * 2, (k,) + (1,), {'a': k}", "x.roll(k)",
+    "x + 1, isinstance(k, int), type(k), k is None", "torch.arange(k), torch.full((k,), k), x.repeat(k)",
+    "x.view(2, 10)[:, k]", "x.view(2, 10)[..., k, None]", "x.new_ones(k, k + 1), torch.ones(k).expand(2, k)",
+]
+
+
+@pytest.mark.parametrize("text", TWO_GRAPHS)
+def test_an_int_argument_becomes_symbolic(text):
+    fn = eval(f"lambda x, k: ({text})", {"torch": torch, "math": math})
+    play(fn, [(A, k) for k in (2, 3, 4, 5, 7)], 2)
+
+
+def test_both_sides_of_a_branch():
+    def f(x, k):
+        return x + 1 if k > 4 else x - 1
+    play(f, [(A, k) for k in (2, 3, 4, 5, 6, 7, 1, 0, -3)], 3)
+
+
+def test_sizes():
+    def f(x):
+        return x.sum(0) * x.shape[0], x.shape[0] + 1, x.size(), len(x), x.view(x.shape[0] * x.shape[1]), x.numel()
+    ones = [(torch.ones(n, 3),) for n in (2, 3, 4, 5)]
+    play(f, ones, 2)
+    play(f, ones, 1, dynamic=True)
+    play(f, ones, 4, dynamic=False)
+    play(f, ones, 4, automatic_dynamic_shapes=False)
+    play(f, ones, 1, assume_static_by_default=False)
+    play(f, ones, 2, backend="aot_eager")
+
+
+def test_two_sizes_that_differ_after_all():
+    def f(x, y):
+        return torch.cat([x, y]), x.shape[0] == y.shape[0]
+    play(f, [(torch.ones(n, 2), torch.ones(m, 2)) for n, m in ((2, 2), (3, 3), (4, 4), (3, 5), (6, 7))], 3)
+
+
+def test_a_bool_is_not_an_int_and_neither_is_a_float():
+    def f(x, k):
+        return x * k, k + 1
+    play(f, [(A, 2), (A, 3), (A, 4), (A, True), (A, 2.5), (A, 5)], 4)
+
+
+def test_marks():
+    def f(x):
+        return x * x.shape[0]
+
+    def marked(n, **limits):
+        x = torch.ones(n)
+        minidynamo.mark_dynamic(x, 0, **limits)
+        return (x,)
+
+    def static(n):
+        x = torch.ones(n)
+        minidynamo.mark_static(x)
+        return (x,)
+    play(f, [marked(n) for n in (2, 3, 4)], 1)
+    play(f, [static(n) for n in (2, 3, 4)], 3)
+
+
+def test_floats_are_constants_unless_asked():
+    def f(x, v):
+        return x * v, v + 1, v
+    calls = [(A, v) for v in (1.5, 2.5, 3.5, -0.25)]
+    play(f, calls, 4)
+    play(f, calls, 2, specialize_float=False)
+    play(f, [*calls, (A, math.inf), (A, -math.inf), (A, 0.0), (A, -0.0)], 2, specialize_float=False)
+
+
+def test_float_arithmetic_is_not_reassociated():
+    def f(x, v):
+        w = v + 0.1 + 0.2
+        u = v * 3.0 * (1.0 / 3.0) - v
+        return x * w, w, x.double() * u, u
+    play(f, [(A, v) for v in (0.7, 1e16, 3.3, -2.6, 1e-9)], 2, specialize_float=False)
+
+
+def test_a_float_branch_on_a_computed_number_is_exact():
+    def f(x, v):
+        return x + 1 if v + 0.1 + 0.2 > 1.0 else x - 1
+    edge = 0.7
+    play(f, [(A, edge), (A, math.nextafter(edge, 0)), (A, math.nextafter(edge, 1)), (A, 0.7000000000000002)], 4,
+         specialize_float=False)
+
+
+def test_loop_variable_stays_dynamic_over_breaks():
+    def f(x, n):
+        for i in range(n):
+            print(end="")
+            x = x + i
+        return x
+    minidynamo.reset()
+    counting = CompileCounter()
+    g = minidynamo.optimize(f, backend=counting)
+    assert torch.equal(g(A, 12), f(A, 12))
+    assert counting.frame_count <= 3
+
+
+def test_a_counter_attribute_becomes_symbolic():
+    class Counter:
+        def __init__(self):
+            self.steps = 0
+
+        def step(self, x):
+            self.steps += 1
+            return x * self.steps
+    c, d = Counter(), Counter()
+    counting = CompileCounter()
+    step = minidynamo.optimize(d.step, backend=counting)
+    for _ in range(6):
+        assert torch.equal(c.step(A), step(A))
+    assert d.steps == 6 and counting.frame_count == 2
+
+
+def test_division_by_a_symbol_that_is_zero_later():
+    def f(x, k):
+        try:
+            return x, 10 // k
+        except ZeroDivisionError as e:
+            return x + 1, str(e)
+    minidynamo.reset()
+    g = minidynamo.optimize(f)
+    for k in (2, 3, 4, 0, 5):
+        assert same(f(A, k), g(A, k), tol=0.0)
+
+
+def test_symbols_in_containers_and_effects():
+    def f(x, k, out):
+        out.append(k + 1)
+        out.append((k, [k * 2]))
+        return x * k
+    minidynamo.reset()
+    counting = CompileCounter()
+    g = minidynamo.optimize(f, backend=counting)
+    for k in (2, 3, 4, 5):
+        a, b = [], []
+        assert same(f(A, k, a), g(A, k, b), tol=0.0) and a == b
+    assert counting.frame_count == 2
+
+
+def test_a_size_read_before_it_changes():
+    def f(x):
+        n = x.shape[0]
+        x.unsqueeze_(0)
+        return n, x * n
+    for n in (2, 3, 4):
+        minidynamo.optimize(f)
+        want, got = f(torch.ones(n)), minidynamo.optimize(f)(torch.ones(n))
+        assert same(want, got, tol=0.0)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_symbolic_ints_with_compilers(backend):
+    def f(x, k):
+        return x[:k] * k, k + 1, x.shape[0] * k
+    play(f, [(torch.arange(float(n)), k) for n, k in ((8, 2), (9, 3), (10, 4), (12, 5))], 2, backend=backend)
+
+
+def test_check_over_a_break():
+    def f(x, k):
+        y = x * k
+        print(k)
+        return y + k, k * 2
+    check(f, A, 3, graphs=2)
