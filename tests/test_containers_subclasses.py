@@ -68,7 +68,7 @@ def change_dict(d, x):
     d.z = 3
     for k in d:
         y = y + k
-    return y, d, list(d), d.keys(), iter(d), dict(d)
+    return y, d, list(d), d.keys(), iter(d), dict(d), x + 1
 
 
 def change_set(s, x):
@@ -151,8 +151,9 @@ def test_sets_of_objects_from_outside():
                 x = x + t
         return item in s, len(s), x
     item = Plain()
-    assert not check(fn, {item, 1, X}, X, item, min_graphs=1).breaks
-    assert not check(fn, frozenset([X, item]), X, Plain(), min_graphs=1).breaks
+    # a copy's items may come in another order, which is another program
+    assert not check(fn, {item, 1, X}, X, item, min_graphs=1, cached=False).breaks
+    assert not check(fn, frozenset([X, item]), X, Plain(), min_graphs=1, cached=False).breaks
     compiled = minidynamo.optimize(fn)
     for other in (Plain(), item, Plain()):
         assert compiled({item, 1}, X, other)[0] is (other is item)

@@ -1,16 +1,23 @@
 """Text helpers: names and values for messages, without ever running user code."""
 from __future__ import annotations
 
+import ctypes
 import types
 from typing import Any
 
 # Types whose repr is C code over plain data: safe to call, and what a reader wants to see.
+TP_NAME = 3 * ctypes.sizeof(ctypes.c_void_p)         # behind ob_refcnt, ob_type and ob_size
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), type(...), range, slice})
 
 
 def type_name(obj: object) -> str:
     """The qualified name of an object's type, builtins without their module."""
     return name_of(type(obj))
+
+
+def tp_name(cls: type) -> str:
+    """The C struct's ``tp_name``, which error messages show: with the module for types written in C."""
+    return ctypes.c_char_p.from_address(id(cls) + TP_NAME).value.decode()  # type: ignore[union-attr]
 
 
 def name_of(obj: Any) -> str:

@@ -25,6 +25,7 @@ class Restore(Writer):
         self.temps: dict[int, str] = {}               # id of a value -> local that holds it
         self.numbers: dict[Any, str] = {}             # expression -> local that holds its number
         self.outputs: dict[Any, str] = {}             # tape node -> local that holds it
+        self.late: dict[int, bool] = {}               # id of a value -> whether it is made behind the effects
         self.must_keep = False                        # effects follow: load everything first
         self.written: set[str] = set()                # those of `steps` that hold it already
         self.steps: dict[Any, str] = {}               # source on the way to several inputs -> local that holds it
@@ -118,10 +119,28 @@ class Restore(Writer):
             value = value.built or value              # type: ignore[attr-defined]
         if value is NULL or id(value) in self.temps or (value.source is None and isinstance(value, ConstantVariable)):
             return
+        if self.is_late(value):
+            for child in value.children():
+                self.settle(child)
+            return
         self.load(value)
         if id(value) not in self.temps:
             self.keep(value)
         self.op("POP")
+
+    def is_late(self, value: VariableTracker) -> bool:
+        """Whether making `value` reads the state of an object that effects have yet to change (an iterator over a
+        dict remembers its size): it is made behind them, from parts that are settled before."""
+        if value.source is not None or not hasattr(value, "children"):
+            return False
+        known = self.late.get(id(value))
+        if known is None:
+            self.late[id(value)] = False              # for cycles
+            reads = getattr(value, "reads_when_made", None)
+            known = self.late[id(value)] = (
+                reads is not None and id(reads()) in self.tx.changed
+                or any(self.is_late(getattr(child, "built", None) or child) for child in value.children()))
+        return known
 
     # ---- the graph's results
     def graph_output(self, node: Any) -> None:

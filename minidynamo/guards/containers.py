@@ -8,7 +8,7 @@ from typing import Any
 from minidynamo.guards.guard import Guard, Names, Tree, guard_kind
 from minidynamo.guards.literals import literal_key, short
 from minidynamo.guards.values import IsNone, TypeIs
-from minidynamo.sources import Source
+from minidynamo.sources import Source, dict_keys
 
 _C_LENGTHS = (list, tuple, set, frozenset, str, bytes, collections.deque)
 
@@ -46,13 +46,6 @@ class Length(Guard):
 
     def seen(self, value: Any) -> str:
         return f"length {self.owner.__len__(value)}"
-
-
-def dict_keys(mapping: Any) -> Iterable[Any]:
-    """Keys in the order that iterating shows; an OrderedDict keeps an order of its own."""
-    if issubclass(type(mapping), collections.OrderedDict):
-        return collections.OrderedDict.__iter__(mapping)
-    return dict.keys(mapping)
 
 
 @guard_kind(cost=4)

@@ -12,19 +12,21 @@ from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
 from minidynamo.interp.state import Scope
+from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
-    builtins_, class_making, exceptions, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
+    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import BoundCMethodVariable
 from minidynamo.variables.generators import GeneratorVariable
-from minidynamo.variables.iterators import DictIterator, RangeIterator, SequenceIterator, SetIterator
+from minidynamo.variables.iterators import (
+    DictIterator, RangeIterator, ReversedIterator, SequenceIterator, SetIterator)
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SequenceVariable, inner
@@ -92,30 +94,13 @@ class Services:
 
     def percent_format(self, pattern: ConstantVariable, values: VariableTracker) -> VariableTracker:
         """``%`` with values that are not all literals: each is shown by the directive's own conversion."""
-        self.stop(reasons.UNSUPPORTED_CALL, call="%", kind="these values")
+        if pattern.py_type() is not str:
+            self.stop(reasons.UNSUPPORTED_CALL, call="%", kind="these values")
+        return formatting.percent(self, pattern.value, values)
 
-    def format_text(self, pattern: str, args: tuple, kwargs: dict) -> VariableTracker:
-        """str.format over tracked values."""
-        known = compare.constants(*args, *kwargs.values())
-        if known is not None:
-            try:
-                names = dict(zip(kwargs, known[len(args):]))
-                return ConstantVariable(pattern.format(*known[:len(args)], **names))
-            except Exception as error:
-                self.raise_real(error)
-        out, auto = [], 0
-        for literal, field, spec, conversion in string.Formatter().parse(pattern):
-            out.append(literal)
-            if field is None:
-                continue
-            if not (field == "" or field.isidentifier() or field.isdigit()) or "{" in (spec or ""):
-                self.stop(reasons.UNSUPPORTED_CALL, call="str.format", kind="this pattern")
-            if field == "":
-                field, auto = str(auto), auto + 1
-            value = args[int(field)] if field.isdigit() else kwargs[field]
-            value = text.convert(self, value, conversion or "")
-            out.append(inner(text.to_format(self, value, spec or "")).as_constant())
-        return ConstantVariable("".join(out))
+    def format_text(self, pattern: str, args: tuple, kwargs: Any) -> VariableTracker:
+        """str.format and str.format_map over tracked values."""
+        return formatting.format_text(self, pattern, formatting.Fields(args, kwargs))
 
     def default_repr(self, value: VariableTracker) -> VariableTracker:
         self.stop(reasons.ID_OF_VALUE, call="repr() of an object without __repr__")
@@ -223,6 +208,9 @@ class Services:
     def slot_value(self, obj: Any, raw: types.MemberDescriptorType) -> VariableTracker:
         """member_get: what the trace wrote, else the user's slot."""
         name = raw.__name__
+        member = C_MEMBERS.get(raw)
+        if member is not None:
+            return member[0](self, obj)
         if isinstance(obj, NamedTupleVariable) and name in getattr(obj.cls, "__match_args__", ()):
             return real(self, obj.items[obj.cls.__match_args__.index(name)])       # a C struct sequence
         if hasattr(obj, "raised_at") and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
@@ -245,6 +233,10 @@ class Services:
         return self.build(value, Attr(obj.source, name))
 
     def set_slot_value(self, obj: Any, raw: types.MemberDescriptorType, value: VariableTracker | None) -> None:
+        member = C_MEMBERS.get(raw)
+        if member is not None:
+            member[1](self, obj, value)
+            return
         if not isinstance(obj, ObjectVariable):
             self.unsupported(obj, f".{raw.__name__} = ...")
         if not attrs.is_python_slot(raw):
@@ -255,6 +247,9 @@ class Services:
 
     def getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType) -> VariableTracker:
         name = raw.__name__
+        member = C_MEMBERS.get(raw)
+        if member is not None:
+            return member[0](self, obj)
         if name == "__dict__" and isinstance(obj, ObjectVariable):
             return self.instance_namespace(obj)
         if name == "__class__":
@@ -264,6 +259,10 @@ class Services:
         return self.unsupported(obj, f".{name}")
 
     def set_getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType, value: Any) -> None:
+        member = C_MEMBERS.get(raw)
+        if member is not None:
+            member[1](self, obj, value)
+            return
         self.unsupported(obj, f".{raw.__name__} = ...")
 
     def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
@@ -348,8 +347,11 @@ class Services:
     def range_iterator(self, value: range) -> VariableTracker:
         return RangeIterator(value)
 
-    def dict_iterator(self, mapping: Any, what: str) -> VariableTracker:
-        return DictIterator(mapping, what)
+    def dict_iterator(self, mapping: Any, what: str, backwards: bool = False) -> VariableTracker:
+        return DictIterator(mapping, what, backwards)
+
+    def reversed_sequence(self, value: VariableTracker) -> VariableTracker:
+        return ReversedIterator(value, len(inner(value).items) - 1)
 
     def base_iterator(self, value: VariableTracker) -> VariableTracker:
         """What the ``__iter__`` of the builtin base class gives for a subclass's instance."""
@@ -372,6 +374,10 @@ class Services:
 
     def until_stop_iteration(self, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
         return self.catching(StopIteration, thunk)
+
+    def catching_index(self, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
+        """As iter_iternext: IndexError and StopIteration of a ``__getitem__`` end the iteration."""
+        return self.catching((IndexError, StopIteration), thunk)
 
     def catching_stop(self, thunk: Callable[[], VariableTracker | None]) -> VariableTracker | None:
         return self.catching(StopIteration, thunk)

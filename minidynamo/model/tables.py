@@ -19,6 +19,8 @@ WRAP: Table[Builder] = Table("wrap", "kinds of values made while tracing, by exa
 CALLS: Table[Meaning] = Table("calls", "traced meaning of C functions, methods and classes")
 FOLD: Table[bool] = Table("fold", "pure C functions, run at trace time on constants")
 POLYFILLS: Table[FunctionType] = Table("polyfills", "Python functions inlined in place of C ones")
+C_MEMBERS: Table[tuple[Callable[..., Any], Callable[..., Any]]] = Table(
+    "C members", "attributes of C types, by descriptor: how they are read and set")
 PROXIES: dict[type, Callable[[Any, Any], Any]] = {}     # value kind -> (tx, value) as a graph argument
 TORCH_RULES: Table[Meaning] = Table("torch rules", "torch functions with a meaning at trace time")
 

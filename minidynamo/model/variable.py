@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minidynamo.base.text import tp_name
+
 if TYPE_CHECKING:
     from minidynamo.model.tracer import Tracer
     from minidynamo.sources import Source
@@ -75,34 +77,34 @@ class VariableTracker:
 
     def tp_call(self, tx: Tracer, args: Args, kwargs: Kwargs) -> VariableTracker:
         if not defines(self.py_type(), "__call__"):
-            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not callable")
+            tx.raise_(TypeError, f"'{tp_name(self.py_type())}' object is not callable")
         return tx.unsupported(self, "()")
 
     def tp_iter(self, tx: Tracer) -> VariableTracker:
         if not defines(self.py_type(), "__iter__") and not defines(self.py_type(), "__getitem__"):
-            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not iterable")
+            tx.raise_(TypeError, f"'{tp_name(self.py_type())}' object is not iterable")
         return tx.unsupported(self, "iter()")
 
     def tp_iternext(self, tx: Tracer) -> VariableTracker | None:
         if not defines(self.py_type(), "__next__"):
-            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not an iterator")
+            tx.raise_(TypeError, f"'{tp_name(self.py_type())}' object is not an iterator")
         return tx.unsupported(self, "next()")
 
     def sq_length(self, tx: Tracer) -> VariableTracker:
         if not defines(self.py_type(), "__len__"):
-            tx.raise_(TypeError, f"object of type '{self.py_type().__name__}' has no len()")
+            tx.raise_(TypeError, f"object of type '{tp_name(self.py_type())}' has no len()")
         return tx.unsupported(self, "len()")
 
     def mp_subscript(self, tx: Tracer, key: VariableTracker) -> VariableTracker:
         if not defines(self.py_type(), "__getitem__"):
-            tx.raise_(TypeError, f"'{self.py_type().__name__}' object is not subscriptable")
+            tx.raise_(TypeError, f"'{tp_name(self.py_type())}' object is not subscriptable")
         return tx.unsupported(self, "[...]")
 
     def mp_ass_subscript(self, tx: Tracer, key: VariableTracker, value: VariableTracker | None) -> None:
         name, verb = ("__setitem__", "assignment") if value is not None else ("__delitem__", "deletion")
         if not defines(self.py_type(), name):
-            tx.raise_(TypeError, f"'{self.py_type().__name__}' object does not support item {verb}"
-                      if value is not None else f"'{self.py_type().__name__}' object doesn't support item {verb}")
+            tx.raise_(TypeError, f"'{tp_name(self.py_type())}' object does not support item {verb}"
+                      if value is not None else f"'{tp_name(self.py_type())}' object doesn't support item {verb}")
         tx.unsupported(self, "[...] = ..." if value is not None else "del [...]")
 
     def sq_contains(self, tx: Tracer, item: VariableTracker) -> VariableTracker | None:

@@ -90,7 +90,7 @@ class _Walk:
 
     def mapping(self, obj: dict[Any, Any]) -> Any:
         factory = obj.default_factory if isinstance(obj, collections.defaultdict) else None
-        return (self.visit(factory), tuple((self.visit(key), self.visit(value)) for key, value in dict.items(obj)))
+        return (self.visit(factory), tuple((self.visit(key), self.visit(value)) for key, value in ordered_items(obj)))
 
     def members(self, obj: Any) -> Any:
         base = set if isinstance(obj, set) else frozenset
@@ -139,6 +139,13 @@ FAMILIES: tuple[tuple[Any, Callable[[_Walk, Any], Any]], ...] = (
     (np.ndarray, lambda walk, obj: (str(obj.dtype), obj.shape, walk.visit(obj.tolist()))),
     (types.GeneratorType, lambda walk, obj: (obj.__qualname__, obj.gi_frame is None)),
 )
+
+
+def ordered_items(obj: dict[Any, Any]) -> Any:
+    """The items of a dict in the order that iterating shows, read by the base class."""
+    if isinstance(obj, collections.OrderedDict):
+        return [(key, dict.__getitem__(obj, key)) for key in collections.OrderedDict.__iter__(obj)]
+    return dict.items(obj)
 
 
 def _plain_part(obj: Any) -> Any:

@@ -5,6 +5,7 @@ import gc
 import types
 from typing import Any, NamedTuple
 
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import HasKey
 from minidynamo.model.variable import VariableTracker
 from minidynamo.sources import DictItem, DictRoot, Source
@@ -132,7 +133,7 @@ def bind_value(tx: Any, value: VariableTracker, obj: VariableTracker | None, cls
 
 def attribute_error(tx: Any, obj: VariableTracker, name: str) -> None:
     """Raise the AttributeError of PyObject_GenericGetAttr."""
-    text = f"'{obj.py_type().__name__}' object has no attribute '{name}'"
+    text = f"'{tp_name(obj.py_type())}' object has no attribute '{name}'"
     tx.raise_attribute_error(text, obj, name)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.model.variable import VariableTracker, defines, real
 
 
@@ -30,7 +31,7 @@ def collect(tx: Any, value: VariableTracker) -> list[VariableTracker]:
 def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]:
     """UNPACK_SEQUENCE: exactly `count` items, or the user's ValueError."""
     if not has_iter(value):
-        tx.raise_(TypeError, f"cannot unpack non-iterable {value.py_type().__name__} object")
+        tx.raise_(TypeError, f"cannot unpack non-iterable {tp_name(value.py_type())} object")
     items = value.fast_items(tx) if hasattr(value, "fast_items") else None
     if items is None:
         items = []
@@ -52,7 +53,7 @@ def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]
 def unpack_ex(tx: Any, value: VariableTracker, before: int, after: int) -> tuple[list, list, list]:
     """UNPACK_EX: ``a, *b, c = value``."""
     if not has_iter(value):
-        tx.raise_(TypeError, f"cannot unpack non-iterable {value.py_type().__name__} object")
+        tx.raise_(TypeError, f"cannot unpack non-iterable {tp_name(value.py_type())} object")
     items = collect(tx, value)
     if len(items) < before + after:
         tx.raise_(ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})")

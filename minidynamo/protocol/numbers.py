@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo.model.variable import VariableTracker
 
 BINARY = {
@@ -77,8 +78,8 @@ def operand_error(symbol: str, left: VariableTracker, right: VariableTracker) ->
         except TypeError as error:
             return str(error)
     name = "** or pow()" if symbol == "**" else symbol
-    return (f"unsupported operand type(s) for {name}: '{left.py_type().__name__}' "
-            f"and '{right.py_type().__name__}'")
+    return (f"unsupported operand type(s) for {name}: '{tp_name(left.py_type())}' "
+            f"and '{tp_name(right.py_type())}'")
 
 
 def stand_in(value: VariableTracker) -> tuple[Any] | None:
@@ -96,7 +97,7 @@ def unary(tx: Any, symbol: str, value: VariableTracker) -> VariableTracker:
     """``- + ~`` and the conversions named in UNARY."""
     result = value.nb_unary(tx, symbol)
     if result is NotImplemented:
-        name = value.py_type().__name__
+        name = tp_name(value.py_type())
         texts = {"abs": f"bad operand type for abs(): '{name}'",
                  "index": f"'{name}' object cannot be interpreted as an integer",
                  "int": f"int() argument must be a string, a bytes-like object or a real number, not '{name}'",

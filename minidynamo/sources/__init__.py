@@ -2,8 +2,9 @@
 from minidynamo.sources.source import (
     Attr, Builtin, CellContents, Cell, DictItem, DictKey, Fetch, Global, Imported, InstanceAttr,
     DictValue, Item, Local, PlainDictItem, PlainInstanceAttr, PlainItem, DictRoot, Source, TypeDictItem, TypeOf,
+    dict_keys, nth_value,
 )
 
 __all__ = ["Attr", "Builtin", "Cell", "CellContents", "DictItem", "DictKey", "Fetch", "Global", "Imported",
            "InstanceAttr", "Item", "Local", "PlainDictItem", "PlainInstanceAttr",
-           "PlainItem", "DictValue", "DictRoot", "Source", "TypeDictItem", "TypeOf"]
+           "PlainItem", "DictValue", "DictRoot", "Source", "TypeDictItem", "TypeOf", "dict_keys", "nth_value"]

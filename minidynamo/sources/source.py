@@ -15,8 +15,9 @@ plain, and container sources read through the builtin base class (R5, R6).
 from __future__ import annotations
 
 import builtins
+import collections
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 
@@ -393,9 +394,16 @@ class PlainDictItem(DictItem):
         out.op("BINARY", "[]")
 
 
+def dict_keys(mapping: Any) -> Iterable[Any]:
+    """Keys in the order that iterating shows; an OrderedDict keeps an order of its own."""
+    if issubclass(type(mapping), collections.OrderedDict):
+        return collections.OrderedDict.__iter__(mapping)
+    return dict.keys(mapping)
+
+
 def nth_key(mapping: dict, index: int) -> Any:
     """The key at `index` in a dict's order, by the base class's iterator (R6)."""
-    return list(dict.keys(mapping))[index]
+    return list(dict_keys(mapping))[index]
 
 
 class DictKey(Source):
@@ -442,7 +450,7 @@ class DictValue(DictKey):
 
 def nth_value(mapping: dict, index: int) -> Any:
     """The value at `index` in a dict's order, by the base class's view."""
-    return list(dict.values(mapping))[index]
+    return dict.__getitem__(mapping, nth_key(mapping, index))
 
 
 class CellContents(Source):

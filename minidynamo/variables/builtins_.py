@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import operator
 from typing import Any
 
@@ -190,6 +191,9 @@ class StrMethods(Methods, of=str):
     def format(tx, self, /, *args, **kwargs):
         return tx.format_text(inner(self).as_constant(), args, kwargs)
 
+    def format_map(tx, self, mapping, /):
+        return tx.format_text(inner(self).as_constant(), (), mapping)
+
 
 class BytesMethods(Methods, of=bytes):
     """The methods of bytes that look at more than literals."""
@@ -272,7 +276,9 @@ def repr_of_container(tx: Any, value: VariableTracker) -> VariableTracker:
     """list_repr, tuple_repr, dict_repr, set_repr; ``...`` where a container holds itself."""
     part = inner(value)
     if value in tx.repr_running or part in tx.repr_running:
-        return ConstantVariable({list: "[...]", tuple: "(...)", dict: "{...}"}.get(part.owner, "set(...)"))
+        return ConstantVariable({list: "[...]", tuple: "(...)", dict: "{...}"}.get(
+            part.owner, "..." if issubclass(part.owner, dict) else f"{value.py_type().__name__}(...)"
+            if part.owner is not collections.deque else "[...]"))
     tx.repr_running.append(part)
     try:
         return ConstantVariable(container_text(tx, value, part))
@@ -284,8 +290,11 @@ def container_text(tx: Any, value: VariableTracker, part: Any) -> str:
     def show(item: VariableTracker) -> str:
         return tx.text_of(real(tx, item))
     owner = part.owner
-    if owner is dict:
-        return "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in part.entries.values()) + "}"
+    if issubclass(owner, dict):
+        return dict_text(tx, value, part, show)
+    if owner is collections.deque:
+        limit = f", maxlen={part.maxlen}" if part.maxlen is not None else ""
+        return f"{value.py_type().__name__}([{', '.join(map(show, part.items))}]{limit})"
     if owner is list:
         return "[" + ", ".join(map(show, part.items)) + "]"
     if owner is tuple:
@@ -295,6 +304,22 @@ def container_text(tx: Any, value: VariableTracker, part: Any) -> str:
     if owner is set and value.py_type() is set:
         return f"{{{body}}}" if body else "set()"
     return f"{name}({{{body}}})" if body else f"{name}()"
+
+
+def dict_text(tx: Any, value: VariableTracker, part: Any, show: Any) -> str:
+    """dict_repr, odict_repr, defdict_repr."""
+    name = value.py_type().__name__
+    body = "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in part.entries.values()) + "}"
+    if part.owner is dict:
+        return body
+    if part.owner is collections.OrderedDict:
+        if not part.entries:
+            return f"{name}()"
+        if tx.python_version >= (3, 12):
+            return f"{name}({body})"
+        pairs = tx.list_of([tx.wrap_tuple([k, v]) for k, v in part.entries.values()])
+        return f"{name}({tx.text_of(pairs)})"
+    return f"{name}({show(part.factory)}, {body})"
 
 
 def tuple_text(items: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Equal, IsNone
 from minidynamo.model.tables import builds, fold, wraps
 from minidynamo.model.variable import VariableTracker
@@ -85,7 +86,7 @@ class ConstantVariable(VariableTracker):
             attribute_error(tx, self, name)
         verb = "read-only" if callable(getattr(self.value, name)) else None
         if verb:
-            tx.raise_attribute_error(f"'{self.py_type().__name__}' object attribute '{name}' is read-only", self, name)
+            tx.raise_attribute_error(f"'{tp_name(self.py_type())}' object attribute '{name}' is read-only", self, name)
         tx.unsupported(self, f".{name} = ...")
 
     def nb_bool(self, tx: Any) -> VariableTracker | None:
@@ -141,7 +142,7 @@ class ConstantVariable(VariableTracker):
         if type(self.value) not in TEXTS:
             return None
         if item.__class__ is not ConstantVariable and type(self.value) is str:
-            tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {item.py_type().__name__}")
+            tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {tp_name(item.py_type())}")
         return tx.fold(operator.contains, [self, item])
 
     def tp_repr(self, tx: Any) -> VariableTracker:

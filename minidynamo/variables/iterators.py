@@ -1,9 +1,11 @@
 """Builtin iterators: over sequences, ranges, dicts and sets; zip, map, filter, enumerate, reversed, iter(f, x)."""
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import builds, meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, defines, real
@@ -88,8 +90,7 @@ class SequenceIterator(IteratorVariable):
         elif part.__class__ is ConstantVariable:
             value = ConstantVariable(part.value[index]) if index < len(part.value) else None
         else:
-            value = tx.catching(IndexError, lambda: tx.catching_stop(
-                lambda: self.sequence.mp_subscript(tx, ConstantVariable(index))))
+            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
         self.advance(tx, index=None if value is None else index + 1)
         return value
 
@@ -169,26 +170,37 @@ class RangeIterator(IteratorVariable):
 class DictIterator(IteratorVariable):
     """Iterator over a dict or a view; notices a change of size (dictiter_iternextkey)."""
 
-    __slots__ = ("mapping", "what", "keys", "index", "version")
-    TYPES = {"keys": type(iter({})), "values": type(iter({}.values())), "items": type(iter({}.items()))}
+    __slots__ = ("mapping", "what", "backwards", "keys", "index", "version")
 
-    def __init__(self, mapping: Any, what: str, source: Any = None) -> None:
+    def __init__(self, mapping: Any, what: str, backwards: bool = False, source: Any = None) -> None:
         self.mapping, self.what, self.source = mapping, what, source      # a dict, or an instance of a subclass
-        self.keys: list[Any] = list(inner(mapping).entries)
+        self.backwards = backwards
+        self.keys: list[Any] = list(reversed(inner(mapping).entries) if backwards else inner(mapping).entries)
         self.index: int | None = 0
         self.version = inner(mapping).version
 
     def py_type(self) -> type:
-        return self.TYPES[self.what]
+        empty = collections.OrderedDict() if self.is_ordered() else {}
+        return type((reversed if self.backwards else iter)(getattr(empty, self.what)()))
+
+    def is_ordered(self) -> bool:
+        return inner(self.mapping).owner is collections.OrderedDict
 
     def children(self) -> list[VariableTracker]:
         return [self.mapping]
+
+    def reads_when_made(self) -> VariableTracker:
+        return inner(self.mapping)
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.index is None:
             return None
         mapping = inner(self.mapping)
-        if len(mapping.entries) != len(self.keys):
+        if self.is_ordered():
+            if self.index < len(self.keys) and mapping.version != self.version:
+                self.advance(tx, index=None)
+                tx.raise_(RuntimeError, "OrderedDict mutated during iteration")
+        elif len(mapping.entries) != len(self.keys):
             self.advance(tx, keys=[], index=0)
             tx.raise_(RuntimeError, "dictionary changed size during iteration")
         if mapping.version != self.version:
@@ -205,21 +217,22 @@ class DictIterator(IteratorVariable):
     def rebuild(self, out: Any) -> None:
         if self.index is not None and inner(self.mapping).version != self.version:
             raise CannotRebuild(self, "an iterator over a dict that has changed")
-        count = self.index
-        if count != 0:
-            out.begin_call()
-            out.load_object_unchecked(exhausted if count is None else advanced)
-            out.callable_done()
-        out.begin_call()
-        out.load_object_unchecked(getattr(inner(self.mapping).owner, self.what))
-        out.callable_done()
-        out.load(self.mapping)
-        out.call(1)
-        out.op("GET_ITER")
-        if count != 0:
-            if count is not None:
-                out.load_const(count)
-            out.call(1 if count is None else 2)
+        out.call_function(DICT_ITERATORS[inner(self.mapping).owner, self.what, self.backwards], self.mapping, self.index)
+
+
+def dict_iterator_maker(owner: type, what: str, backwards: bool) -> Any:
+    view = getattr(owner, what)
+
+    def make(mapping: Any, index: int | None) -> Any:
+        """An iterator of the base class after `index` items; None: exhausted."""
+        iterator = (reversed if backwards else iter)(view(mapping))
+        return exhausted(iterator) if index is None else advanced(iterator, index)
+    return make
+
+
+DICT_ITERATORS = {(owner, what, backwards): dict_iterator_maker(owner, what, backwards)
+                  for owner in (dict, collections.OrderedDict, collections.defaultdict)
+                  for what in ("keys", "values", "items") for backwards in (False, True)}
 
 
 class SetIterator(IteratorVariable):
@@ -235,6 +248,9 @@ class SetIterator(IteratorVariable):
 
     def children(self) -> list[VariableTracker]:
         return [self.owner]
+
+    def reads_when_made(self) -> VariableTracker:
+        return inner(self.owner)
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.index is None:
@@ -407,22 +423,21 @@ class ReversedIterator(IteratorVariable):
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.index < 0:
             return None
-        value = tx.catching(IndexError, lambda: self.sequence.mp_subscript(tx, ConstantVariable(self.index)))
+        items = getattr(inner(self.sequence), "items", None)
+        if isinstance(items, list):                       # listreviter_next reads the list itself
+            value = real(tx, items[self.index]) if self.index < len(items) else None
+        else:
+            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(self.index)))
         self.advance(tx, index=-1 if value is None else self.index - 1)
         return value
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(reversed_at)
-        out.callable_done()
-        out.load(self.sequence)
-        out.load_const(self.index)
-        out.call(2)
+        out.call_function(reversed_at, self.sequence, self.index)
 
 
 def reversed_at(sequence: Any, index: int) -> Any:
-    """``reversed(sequence)`` that gives item `index` next."""
-    iterator = reversed(sequence)
+    """``reversed(sequence)`` that gives item `index` next; of lists by the base class."""
+    iterator = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
     if index < 0:
         return exhausted(iterator)
     iterator.__setstate__(index)
@@ -501,8 +516,20 @@ def call_enumerate(tx, iterable, start=None):
     return EnumerateIterator(iterable.tp_iter(tx), numbers.unary(tx, "index", start) if start else ConstantVariable(0))
 
 
+@meaning(range.__reversed__)
+def range_reversed(tx, self, /):
+    return RangeIterator(self.value[::-1])
+
+
+@meaning(*[cls.__reversed__ for cls in (type({}.keys()), type({}.values()), type({}.items()))])
+def view_reversed(tx, self, /):
+    return self.reversed_iterator(tx)
+
+
 @meaning(reversed)
 def call_reversed(tx, sequence, /):
+    if getattr(sequence.py_type(), "__reversed__", tx) is None:
+        tx.raise_(TypeError, f"'{tp_name(sequence.py_type())}' object is not reversible")
     method = tx.special_method(sequence, "__reversed__")
     if method is not None:
         return tx.call(method, [])
@@ -513,9 +540,7 @@ def call_reversed(tx, sequence, /):
         return part.reversed_iterator(tx)
     if not (defines(sequence.py_type(), "__len__") and defines(sequence.py_type(), "__getitem__")) \
             or isinstance(part.py_type(), type) and issubclass(part.py_type(), (set, frozenset)):
-        tx.raise_(TypeError, f"'{sequence.py_type().__name__}' object is not reversible")
-    if issubclass(part.py_type(), dict):
-        tx.stop(reasons.UNSUPPORTED_CALL, call="reversed()", kind="of a dict")
+        tx.raise_(TypeError, f"'{tp_name(sequence.py_type())}' object is not reversible")
     return ReversedIterator(sequence, cmp.length(tx, sequence).as_constant() - 1)
 
 

@@ -1,16 +1,18 @@
 """Dicts and their views."""
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import DictKeys, Length, TypeIs
 from minidynamo.model.tables import PROXIES, Methods, builds, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, VariableTracker, keys_born, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
-from minidynamo.sources import DictItem, DictKey, DictValue
+from minidynamo.sources import DictItem, DictKey, DictValue, dict_keys, nth_value
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 
@@ -205,10 +207,10 @@ class DictVariable(VariableTracker):
         return True
 
     def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
@@ -297,10 +299,20 @@ class DictMethods(Methods, of=dict):
             inner(self).set_item(tx, tx.wrap(name), value)
         return tx.wrap(None)
 
-    def fromkeys(tx, cls, iterable, value=None, /):
-        if cls.as_object() is not dict:
-            return None
-        return DictVariable.of_pairs(tx, [(real(tx, k), value or tx.wrap(None)) for k in iters.collect(tx, iterable)])
+    def fromkeys(tx, cls, iterable, value=ConstantVariable(None), /):
+        """_PyDict_FromKeys: an instance of the class, filled by its own ``__setitem__`` where it is not a dict."""
+        result = tx.call(cls, [])
+        for key in iters.iterate(tx, iterable):
+            result.mp_ass_subscript(tx, key, value)
+        return result
+
+    def __reversed__(tx, self, /):
+        return tx.dict_iterator(self, "keys", True)
+
+
+VIEWS: dict[type, dict[str, type]] = {
+    cls: {what: type(getattr(cls(), what)()) for what in ("keys", "values", "items")}
+    for cls in (dict, collections.OrderedDict)}
 
 
 class DictViewVariable(VariableTracker):
@@ -308,16 +320,18 @@ class DictViewVariable(VariableTracker):
 
     __slots__ = ("mapping", "what")
     kind = "dict view"
-    TYPES = {"keys": type({}.keys()), "values": type({}.values()), "items": type({}.items())}
 
     def __init__(self, mapping: VariableTracker, what: str, source: Any = None) -> None:
         self.mapping, self.what, self.source = mapping, what, source
 
     def py_type(self) -> type:
-        return self.TYPES[self.what]
+        return VIEWS.get(inner(self.mapping).owner, VIEWS[dict])[self.what]
 
     def children(self) -> list[VariableTracker]:
         return [self.mapping]
+
+    def reversed_iterator(self, tx: Any) -> VariableTracker:
+        return tx.dict_iterator(self.mapping, self.what, True)
 
     def rebuild(self, out: Any) -> None:
         out.begin_call()
@@ -376,7 +390,7 @@ class DictViewVariable(VariableTracker):
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         listed = tx.text_of(tx.list_of(self.fast_items(tx)))
-        return ConstantVariable(f"{self.py_type().__name__}({listed})")
+        return ConstantVariable(f"{tp_name(self.py_type())}({listed})")
 
 
 @builds(dict)
@@ -388,17 +402,18 @@ def dict_entries(tx: Any, obj: dict, source: Any, exact: type) -> dict[Any, Entr
     """Guarded entries: literal keys by value and order, other keys by position."""
     tx.guard(TypeIs(source, exact))
     entries: dict[Any, Entry] = {}
-    if all(type(k) in LITERAL_TYPES for k in dict.keys(obj)):
-        tx.guard(DictKeys(source, tuple(dict.keys(obj))))
-        for key, value in dict.items(obj):
-            entries[key] = (ConstantVariable(key), tx.lazy(value, DictItem(source, key)))
+    keys = list(dict_keys(obj))
+    if all(type(k) in LITERAL_TYPES for k in keys):
+        tx.guard(DictKeys(source, tuple(keys)))
+        for key in keys:
+            entries[key] = (ConstantVariable(key), tx.lazy(dict.__getitem__(obj, key), DictItem(source, key)))
         return entries
-    tx.guard(Length(source, len(obj), dict))
-    for at, (key, value) in enumerate(list(dict.items(obj))):
+    tx.guard(Length(source, len(keys), dict))
+    for at, key in enumerate(keys):
         built = tx.build(key, DictKey(source, at))
         if built.hash_runs_code(tx):
             tx.stop(reasons.OPAQUE_VALUE, text="a key with its own __hash__", kind="dict from outside")
-        entries[built.key(tx)] = (built, tx.lazy(value, DictValue(source, at)))
+        entries[built.key(tx)] = (built, tx.lazy(nth_value(obj, at), DictValue(source, at)))
     return entries
 
 

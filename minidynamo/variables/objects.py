@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
 from minidynamo.model.tables import builds_when
 from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
@@ -151,12 +152,12 @@ class ObjectVariable(VariableTracker):
 
     def tp_iter(self, tx: Any) -> VariableTracker:
         if self.sets_none("__iter__"):
-            tx.raise_(TypeError, f"'{self.cls.__name__}' object is not iterable")
+            tx.raise_(TypeError, f"'{tp_name(self.cls)}' object is not iterable")
         method = self.special(tx, "__iter__")
         if method is not None:
             result = tx.call(method, [])
             if not defines(result.py_type(), "__next__"):
-                tx.raise_(TypeError, f"iter() returned non-iterator of type '{result.py_type().__name__}'")
+                tx.raise_(TypeError, f"iter() returned non-iterator of type '{tp_name(result.py_type())}'")
             return result
         if self.inner is not None:
             return tx.base_iterator(self)
@@ -186,7 +187,7 @@ class ObjectVariable(VariableTracker):
         """The base class's ``__getitem__``; dict_subscript asks a subclass for ``__missing__``."""
         if self.inner is None:
             return tx.unsupported(self, "[...]")
-        missing = self.special(tx, "__missing__") if issubclass(self.cls, dict) else None
+        missing = attrs.lookup_special(tx, self, "__missing__") if issubclass(self.cls, dict) else None
         if missing is not None:
             value = self.inner.find(tx, key)
             return tx.call(missing, [key]) if value is None else value
@@ -203,7 +204,7 @@ class ObjectVariable(VariableTracker):
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
         if self.sets_none("__contains__"):
-            tx.raise_(TypeError, f"'{self.cls.__name__}' object is not a container")
+            tx.raise_(TypeError, f"'{tp_name(self.cls)}' object is not a container")
         method = self.special(tx, "__contains__")
         if method is not None:
             return ConstantVariable(compare.truth(tx, tx.call(method, [item])))
@@ -214,7 +215,7 @@ class ObjectVariable(VariableTracker):
         if method is not None:
             result = tx.call(method, [])
             if result.py_type() is not bool:
-                tx.raise_(TypeError, f"__bool__ should return bool, returned {result.py_type().__name__}")
+                tx.raise_(TypeError, f"__bool__ should return bool, returned {tp_name(result.py_type())}")
             return result
         if special_is_python(tx, self.cls, "__len__"):
             return self.sq_length(tx).nb_bool(tx)
@@ -267,7 +268,7 @@ class ObjectVariable(VariableTracker):
 
     def tp_hash(self, tx: Any) -> VariableTracker:
         if self.sets_none("__hash__"):
-            tx.raise_(TypeError, f"unhashable type: '{self.cls.__name__}'")
+            tx.raise_(TypeError, f"unhashable type: '{tp_name(self.cls)}'")
         method = self.special(tx, "__hash__")
         if method is not None:
             result = tx.call(method, [])
@@ -284,7 +285,7 @@ class ObjectVariable(VariableTracker):
     def key(self, tx: Any) -> Any:
         by_identity = not self.hash_runs_code(tx)
         if self.sets_none("__hash__"):
-            tx.raise_(TypeError, f"unhashable type: '{self.cls.__name__}'")
+            tx.raise_(TypeError, f"unhashable type: '{tp_name(self.cls)}'")
         if by_identity:
             return IdKey(self.identity()) if self.inner is None else self.inner.key(tx)
         return UserKey(tx, self, self.tp_hash(tx).as_constant())
@@ -310,7 +311,7 @@ class ObjectVariable(VariableTracker):
         if self.inner is not None and not (special_is_python(tx, self.cls, "__str__")):
             return self.inner.tp_format(tx, spec)
         if spec:
-            tx.raise_(TypeError, f"unsupported format string passed to {self.cls.__name__}.__format__")
+            tx.raise_(TypeError, f"unsupported format string passed to {tp_name(self.cls)}.__format__")
         return self.tp_str(tx)
 
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Length, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
 from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
@@ -43,7 +44,7 @@ class SequenceVariable(VariableTracker):
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         if hasattr(self.py_type(), name):
-            tx.raise_attribute_error(f"'{self.py_type().__name__}' object attribute '{name}' is read-only", self, name)
+            tx.raise_attribute_error(f"'{tp_name(self.py_type())}' object attribute '{name}' is read-only", self, name)
         attribute_error(tx, self, name)
 
     def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
@@ -74,7 +75,7 @@ class SequenceVariable(VariableTracker):
         number = key.nb_unary(tx, "index")
         if number is NotImplemented:
             name = self.owner.__name__
-            tx.raise_(TypeError, f"{name} indices must be integers or slices, not {key.py_type().__name__}")
+            tx.raise_(TypeError, f"{name} indices must be integers or slices, not {tp_name(key.py_type())}")
         index = number.as_constant()
         try:
             where = range(len(self.items))[index]
@@ -204,7 +205,7 @@ class ListVariable(SequenceVariable):
         tx.raise_(TypeError, "unhashable type: 'list'")
 
     def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     # ---- making it again
     def rebuild(self, out: Any) -> None:
@@ -278,7 +279,7 @@ class ListVariable(SequenceVariable):
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if symbol == "+=":
             if not iters.has_iter(other):
-                tx.raise_(TypeError, f"'{other.py_type().__name__}' object is not iterable")
+                tx.raise_(TypeError, f"'{tp_name(other.py_type())}' object is not iterable")
             self.extend(tx, other)
             return self
         if symbol == "*=":
@@ -344,6 +345,9 @@ class ListMethods(Methods, of=list):
 
     def count(tx, self, value, /):
         return sequence_count(tx, self, value)
+
+    def __reversed__(tx, self, /):
+        return tx.reversed_sequence(self)
 
     def sort(tx, self, *, key=None, reverse=None):
         me = inner(self)

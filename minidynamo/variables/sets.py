@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Equal, Length, SetItems, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, keys_born, real
@@ -265,10 +266,10 @@ class SetVariable(VariableTracker):
                                  ">": mine > theirs, ">=": mine >= theirs}[symbol])
 
     def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{self.py_type().__name__}'")
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
@@ -327,7 +328,7 @@ def entries_of(tx: Any, other: VariableTracker) -> tuple[dict[Any, VariableTrack
     if tx.is_set(other):
         return inner(other).entries, inner(other).history
     if not iters.has_iter(other):
-        tx.raise_(TypeError, f"'{other.py_type().__name__}' object is not iterable")
+        tx.raise_(TypeError, f"'{tp_name(other.py_type())}' object is not iterable")
     made = SetVariable.of_items(tx, [real(tx, i) for i in iters.collect(tx, other)])
     keys = list(made.entries)
     return made.entries, dict.fromkeys(keys) if other.py_type() is dict else keys

@@ -1,6 +1,7 @@
 """C slots and constructors called by name: ``list.__len__(x)``, ``object.__setattr__(x, n, v)``, ``dict.__new__(C)``."""
 from __future__ import annotations
 
+import collections
 import types
 from typing import Any
 
@@ -11,9 +12,11 @@ from minidynamo.protocol import attrs, calls, compare, iters, numbers
 from minidynamo.variables import exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.deques import DequeVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable, builtin_base
+from minidynamo.variables.ordered import DefaultDictVariable, OrderedDictVariable
 from minidynamo.variables.sequences import ListVariable, TuplePart, inner
 from minidynamo.variables.sets import FrozensetVariable, SetVariable
 
@@ -169,7 +172,9 @@ meaning(vars(object)["__init_subclass__"])(object_init_subclass)
 def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> VariableTracker:
     """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part."""
     part = inner(self)
-    if isinstance(part, DictVariable):
+    if hasattr(part, "init"):
+        part.init(tx, self, args, kwargs)
+    elif isinstance(part, DictVariable):
         if args:
             part.update(tx, args[0])
         for name, value in kwargs.items():
@@ -254,7 +259,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         instance = ObjectVariable(made)
         instance.made_at = tx.root_step
         return instance
-    maker = PARTS.get(base)
+    real_base = builtin_base(made)                  # OrderedDict inherits dict's __new__
+    maker = PARTS.get(real_base if issubclass(real_base, base) else base)
     if maker is None or made is base:
         return tx.call_unknown_c(made, args, kwargs)
     instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
@@ -271,6 +277,9 @@ def literal_part(base: type) -> Any:
 PARTS: dict[type, Any] = {
     list: lambda tx, args, kwargs: ListVariable([]),
     dict: lambda tx, args, kwargs: DictVariable({}),
+    collections.OrderedDict: lambda tx, args, kwargs: OrderedDictVariable({}),
+    collections.defaultdict: lambda tx, args, kwargs: DefaultDictVariable({}, NONE),
+    collections.deque: lambda tx, args, kwargs: DequeVariable([], None),
     set: lambda tx, args, kwargs: SetVariable({}),
     tuple: lambda tx, args, kwargs: TuplePart(iters.collect(tx, args[0]) if args else []),
     frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(

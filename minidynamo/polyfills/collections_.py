@@ -1,0 +1,232 @@
+"""C functions of collections, heapq and bisect as Python to inline."""
+from __future__ import annotations
+
+import _bisect
+import _collections
+import _heapq
+from typing import Any
+
+from minidynamo.model.tables import polyfill
+
+
+@polyfill(_collections._count_elements)  # type: ignore[attr-defined]
+def count_elements(mapping: Any, iterable: Any) -> None:
+    """_collections__count_elements_impl."""
+    get = mapping.get
+    for item in iterable:
+        mapping[item] = get(item, 0) + 1
+
+
+# ---------------------------------------------------------------- heapq (Modules/_heapqmodule.c)
+def sift_down(heap: Any, start: int, at: int) -> None:
+    """siftdown: towards the root; a list that changes size while comparing is an error."""
+    size = len(heap)
+    if at >= size:
+        raise IndexError("index out of range")
+    while at > start:
+        parent_at = (at - 1) >> 1
+        smaller = list_get(heap, at) < list_get(heap, parent_at)
+        if len(heap) != size:
+            raise RuntimeError("list changed size during iteration")
+        if not smaller:
+            break
+        swap(heap, at, parent_at)
+        at = parent_at
+
+
+def sift_up(heap: Any, at: int) -> None:
+    """siftup: down to a leaf, then up again."""
+    end = len(heap)
+    start = at
+    if at >= end:
+        raise IndexError("index out of range")
+    limit = end >> 1
+    while at < limit:
+        child = 2 * at + 1
+        if child + 1 < end:
+            less = list_get(heap, child) < list_get(heap, child + 1)
+            if len(heap) != end:
+                raise RuntimeError("list changed size during iteration")
+            if not less:
+                child += 1
+        swap(heap, at, child)
+        at = child
+    sift_down(heap, start, at)
+
+
+def sift_down_max(heap: Any, start: int, at: int) -> None:
+    size = len(heap)
+    if at >= size:
+        raise IndexError("index out of range")
+    while at > start:
+        parent_at = (at - 1) >> 1
+        smaller = list_get(heap, parent_at) < list_get(heap, at)
+        if len(heap) != size:
+            raise RuntimeError("list changed size during iteration")
+        if not smaller:
+            break
+        swap(heap, at, parent_at)
+        at = parent_at
+
+
+def sift_up_max(heap: Any, at: int) -> None:
+    end = len(heap)
+    start = at
+    if at >= end:
+        raise IndexError("index out of range")
+    limit = end >> 1
+    while at < limit:
+        child = 2 * at + 1
+        if child + 1 < end:
+            less = list_get(heap, child + 1) < list_get(heap, child)
+            if len(heap) != end:
+                raise RuntimeError("list changed size during iteration")
+            if not less:
+                child += 1
+        swap(heap, at, child)
+        at = child
+    sift_down_max(heap, start, at)
+
+
+def swap(heap: Any, a: int, b: int) -> None:
+    first, second = list_get(heap, a), list_get(heap, b)
+    list_set(heap, a, second)
+    list_set(heap, b, first)
+
+
+list_get, list_set, list_pop, list_append = list.__getitem__, list.__setitem__, list.pop, list.append
+
+
+def check_list(heap: Any, name: str) -> None:
+    if not isinstance(heap, list):
+        kind = type(heap)
+        shown = kind.__name__ if kind.__module__ == "builtins" or kind.__flags__ & 512 else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"{name}() argument{' 1' if name != 'heapify' else ''} must be list, not {shown}")
+
+
+@polyfill(_heapq.heappush)
+def heappush(heap: Any, item: Any, /) -> None:
+    check_list(heap, "heappush")
+    list_append(heap, item)
+    sift_down(heap, 0, len(heap) - 1)
+
+
+def pop_with(heap: Any, sift: Any) -> Any:
+    """heappop_internal."""
+    if not len(heap):
+        raise IndexError("index out of range")
+    last = list_pop(heap)
+    if not len(heap):
+        return last
+    first = list_get(heap, 0)
+    list_set(heap, 0, last)
+    sift(heap, 0)
+    return first
+
+
+@polyfill(_heapq.heappop)
+def heappop(heap: Any, /) -> Any:
+    check_list(heap, "heappop")
+    return pop_with(heap, sift_up)
+
+
+@polyfill(_heapq._heappop_max)  # type: ignore[attr-defined]
+def heappop_max(heap: Any, /) -> Any:
+    check_list(heap, "_heappop_max")
+    return pop_with(heap, sift_up_max)
+
+
+def replace_with(heap: Any, item: Any, sift: Any) -> Any:
+    """heapreplace_internal."""
+    if not len(heap):
+        raise IndexError("index out of range")
+    first = list_get(heap, 0)
+    list_set(heap, 0, item)
+    sift(heap, 0)
+    return first
+
+
+@polyfill(_heapq.heapreplace)
+def heapreplace(heap: Any, item: Any, /) -> Any:
+    check_list(heap, "heapreplace")
+    return replace_with(heap, item, sift_up)
+
+
+@polyfill(_heapq._heapreplace_max)  # type: ignore[attr-defined]
+def heapreplace_max(heap: Any, item: Any, /) -> Any:
+    check_list(heap, "_heapreplace_max")
+    return replace_with(heap, item, sift_up_max)
+
+
+@polyfill(_heapq.heappushpop)
+def heappushpop(heap: Any, item: Any, /) -> Any:
+    check_list(heap, "heappushpop")
+    if not len(heap):
+        return item
+    first = list_get(heap, 0)
+    if not first < item:
+        return item
+    if not len(heap):
+        raise IndexError("index out of range")
+    first = list_get(heap, 0)
+    list_set(heap, 0, item)
+    sift_up(heap, 0)
+    return first
+
+
+@polyfill(_heapq.heapify)
+def heapify(heap: Any, /) -> None:
+    """heapify_internal, in the order for lists that fit the cache."""
+    check_list(heap, "heapify")
+    for at in range((len(heap) >> 1) - 1, -1, -1):
+        sift_up(heap, at)
+
+
+@polyfill(_heapq._heapify_max)  # type: ignore[attr-defined]
+def heapify_max(heap: Any, /) -> None:
+    check_list(heap, "_heapify_max")
+    for at in range((len(heap) >> 1) - 1, -1, -1):
+        sift_up_max(heap, at)
+
+
+# ---------------------------------------------------------------- bisect (Modules/_bisectmodule.c)
+@polyfill(_bisect.bisect_right)
+def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> int:
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        item = a[middle]
+        if x < (item if key is None else key(item)):
+            hi = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+@polyfill(_bisect.bisect_left)
+def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> int:
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        item = a[middle]
+        if (item if key is None else key(item)) < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@polyfill(_bisect.insort_right)
+def insort_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+@polyfill(_bisect.insort_left)
+def insort_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
