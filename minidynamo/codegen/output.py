@@ -24,7 +24,7 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     tx, plan = trace.tracer, trace.plan
     out = Restore(tx, plan)
     out.pos = trace.program.ops[0].pos
-    original, failed = check_cells(out, tx), None
+    original, failed = check_entry(out, tx), None
     compute_numbers(out)
     if call is not None:
         if rerun.repeatable(tx):
@@ -49,12 +49,25 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     return assemble(out.finish(trace.program))
 
 
-def check_cells(out: Restore, tx: Any) -> Label | None:
-    """Paths that led to one of the frame's own cells still do, others still do not; else the original code runs."""
+def check_entry(out: Restore, tx: Any) -> Label | None:
+    """What guards cannot see of a frame; else the original code runs.
+
+    Its globals are those that were read (functions may share code), paths that led to one of its own cells still do,
+    and others still do not.
+    """
     tx.settle_aliases()
-    if not tx.entry_checks:
+    scope = tx.root.scope
+    if not tx.entry_checks and not scope.seen and not scope.written:
         return None
     original = out.label()
+    if scope.seen or scope.written:
+        out.begin_call()
+        out.load_object_unchecked(globals)
+        out.callable_done()
+        out.call(0)
+        out.load_object_unchecked(scope.mapping)
+        out.op("IS_OP", False)
+        out.op("JUMP_IF", "false", original)
     for name, source, same in dict.fromkeys(tx.entry_checks):
         out.op("LOAD_CELL", name)
         out.load_source(source)

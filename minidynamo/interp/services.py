@@ -5,6 +5,7 @@ import abc
 import builtins
 import string
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -310,7 +311,9 @@ class Services:
         meta = type(cls.cls)
         if getattr(meta, name) is getattr(abc.ABCMeta, name):
             kind = obj.cls if name == "__subclasscheck__" else obj.py_type()
-            return issubclass(kind, cls.cls)
+            answer = _AbcAnswer(kind, cls.cls)
+            self.guard(Predicate(self.builtins_source, answer, f"issubclass({kind.__name__}, {cls.cls.__name__})"))
+            return answer.answer
         found = attrs.type_lookup(self, meta, name)
         return compare.truth(self, self.call(attrs.describe(self, found, cls, meta), [obj]))
 
@@ -435,6 +438,17 @@ class _Unset:
         except AttributeError:
             return True
         return False
+
+
+class _AbcAnswer:
+    """Predicate: ABCMeta still answers the same, though classes may be registered and given methods."""
+
+    def __init__(self, kind: type, cls: type) -> None:
+        self.kind, self.cls, self.answer = weakref.ref(kind), weakref.ref(cls), issubclass(kind, cls)
+
+    def __call__(self, _: Any) -> bool:
+        kind, cls = self.kind(), self.cls()
+        return kind is not None and cls is not None and issubclass(kind, cls) is self.answer
 
 
 def _cell_is_empty(cell: Any) -> bool:

@@ -31,6 +31,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
 from minidynamo.sources import Cell, Source
+from minidynamo.protocol import attrs
 from minidynamo.variables import constants, exceptions, functions, mappings, opaque, sequences, tensors
 
 
@@ -134,6 +135,8 @@ class Tracer(Services):
         found = BUILD_EXACT.get(cls)
         if found is not None:
             return found
+        if hides_dict(cls):
+            return opaque.build_opaque
         for predicate in PREDICATES:
             if predicate.test(obj):
                 return predicate.build
@@ -358,6 +361,18 @@ class Tracer(Services):
                 torch.clear_autocast_cache()        # of casts of fakes
             if not torch.equal(rng, torch.get_rng_state()):
                 torch.set_rng_state(rng)
+
+
+def hides_dict(cls: type) -> bool:
+    """Whether the class puts something of its own in the place of ``__dict__``: then nothing of an instance can be read
+
+    without running that.
+    """
+    for klass in cls.__mro__:
+        raw = attrs.namespace(klass).get("__dict__")
+        if raw is not None:
+            return not isinstance(raw, types.GetSetDescriptorType)
+    return False
 
 
 class LazyWhere:

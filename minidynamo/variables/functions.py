@@ -343,6 +343,7 @@ def build_function(tx: Any, obj: types.FunctionType, source: Any) -> VariableTra
     else:
         tx.guard(TypeIs(source, types.FunctionType))
         tx.guard(CodeIs(source, obj.__code__))
+        tx.guard(SameObject(Attr(source, "__globals__"), obj.__globals__))      # code may be shared
     return FunctionVariable(obj, obj.__code__, source)
 
 
