@@ -6,8 +6,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
-from minidynamo.guards.kinds import TypeIs
-from minidynamo.model.tables import builds, meaning
+from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, defines, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
@@ -608,13 +607,3 @@ class InputIterator(IteratorVariable):
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         tx.unsupported(self, "next()")
-
-
-@builds(type(iter([])), type(iter(())), type(iter("")), type(iter(range(0))), type(iter({})), type(iter({}.items())),
-        type(iter({}.values())), type(iter(set())), type(reversed([])), reversed, zip, map, filter, enumerate,
-        type(iter(int, 1)), type(iter(range(10**30))))
-def build_iterator(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    tx.guard(TypeIs(source, type(obj)))
-    return InputIterator(obj, source)
-
-
