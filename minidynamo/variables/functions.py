@@ -329,7 +329,9 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
     if result is not None:
         return result
     if torch_ops.is_graph_op(fn):
-        return torch_ops.call_op(tx, fn, args, kwargs)
+        result = torch_ops.call_op(tx, fn, args, kwargs)
+        if result is not None:
+            return result
     why = torch_ops.why_not_inlined(fn)
     if why:
         tx.stop(reasons.SKIPPED_FUNCTION, name=why)

@@ -13,6 +13,7 @@ from minidynamo.graph.tape import values_of
 from minidynamo.model import marks
 from minidynamo.model.tables import PROXIES, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.reasons import Stop
 from minidynamo.variables import tensors
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TuplePart, TupleVariable
@@ -124,8 +125,8 @@ PROXIES.update({
 
 
 # ---------------------------------------------------------------- calls
-def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-    """One graph node, unless the call only reads metadata or needs data."""
+def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """One graph node, unless the call only reads metadata or needs data; None asks for the body to be inlined."""
     name = method_names().get(id(fn))
     if name is not None:
         if not args or not isinstance(args[0], tensors.TensorVariable):
@@ -135,8 +136,13 @@ def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
         return call_tensor_method(tx, name, fn, args, kwargs)
     if any(isinstance(a, tensors.SubclassVariable) for a in (*args, *kwargs.values())):
         tx.stop(reasons.TENSOR_SUBCLASS, type="an argument")
-    nodes = [proxy(tx, a) for a in args]
-    named = {k: proxy(tx, v) for k, v in kwargs.items()}
+    try:
+        nodes = [proxy(tx, a) for a in args]
+        named = {k: proxy(tx, v) for k, v in kwargs.items()}
+    except Stop:
+        if type(fn) is types.FunctionType and why_not_inlined(fn) is None:
+            return None                     # torch's Python around smaller ops: a callable given to it is traced
+        raise
     if named.get("requires_grad"):
         # A leaf made in a graph would not be one when it leaves a compiled graph.
         tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(), why="requires_grad=True makes a leaf")

@@ -1,0 +1,63 @@
+"""torch.ops: namespaces, packets and overloads; a call of one is one graph node."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from minidynamo.guards.kinds import SameObject
+from minidynamo.model.tables import builds
+from minidynamo.model.variable import VariableTracker
+from minidynamo.protocol.attrs import attribute_error
+from minidynamo.sources import Attr
+from minidynamo.variables import torch_ops
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import HashedByIdentity
+
+
+class OpsVariable(HashedByIdentity):
+    """``torch.ops``, ``torch.ops.aten``, a packet or an overload: what it finds by name it keeps for good."""
+
+    __slots__ = ("obj",)
+    kind = "torch operator"
+
+    def __init__(self, obj: Any, source: Any) -> None:
+        self.obj, self.source = obj, source
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def as_object(self) -> Any:
+        return self.obj
+
+    def identity(self) -> object:
+        return self.obj
+
+    def rebuild(self, out: Any) -> None:
+        out.load_object_unchecked(self.obj)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        try:
+            found = getattr(self.obj, name)
+        except AttributeError:
+            attribute_error(tx, self, name)
+        if isinstance(found, KINDS):
+            return tx.build(found, Attr(self.source, name))
+        if isinstance(found, str):
+            return ConstantVariable(found)
+        return tx.unsupported(self, f".{name}")
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        if not torch_ops.is_graph_op(self.obj):
+            return super().tp_call(tx, args, kwargs)
+        marked = torch_ops.call_marked(tx, self.obj, args, kwargs)
+        return torch_ops.call_op(tx, self.obj, args, kwargs) if marked is None else marked
+
+
+KINDS = (torch._ops._Ops, torch._ops._OpNamespace, torch._ops.OpOverloadPacket, torch._ops.OpOverload)
+
+
+@builds(*KINDS, torch._ops.TorchBindOpOverload)
+def build_ops(tx: Any, obj: Any, source: Any) -> OpsVariable:
+    tx.guard(SameObject(source, obj))
+    return OpsVariable(obj, source)
