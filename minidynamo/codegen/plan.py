@@ -189,5 +189,7 @@ def plan(trace: Any) -> Plan:
             walk.visit(child)
     has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
+
+
 def cell_changed(tx: Any, cell: CellVariable) -> bool:
     return id(cell) in tx.changed

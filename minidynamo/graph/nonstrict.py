@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -127,6 +128,8 @@ class Body:
 
 def _held(fn: Callable[..., Any]) -> Callable[[], Callable[..., Any] | None]:
     """Weakly, so that a graph does not keep alive what a function closes over."""
+    if isinstance(fn, types.MethodType):
+        return weakref.WeakMethod(fn)
     try:
         return weakref.ref(fn)
     except TypeError:

@@ -2,6 +2,7 @@
 from minidynamo.interp import build, calls, class_bodies, generators, jumps, names, operators, stack_ops, unwind  # noqa: F401  (handlers)
 from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
+    autograd,
     caches,
     collections_,
     descriptors,

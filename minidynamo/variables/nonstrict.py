@@ -37,27 +37,31 @@ def call_nonstrict(tx: Any, function: Any, args: list, kwargs: dict) -> Variable
     if function.source is None:
         tx.stop(reasons.NONSTRICT_INSIDE, name=name)
     tx.guard(SameObject(function.source, wrapper))
+    if any(id(cell) in tx.changed for cell in function.closure(tx)):
+        tx.stop(reasons.NONSTRICT_PENDING, name=name, what="a variable of an enclosing function")
+    fn = wrapper.__closure__[wrapper.__code__.co_freevars.index("fn")].cell_contents
+    return call_body(tx, fn, name, [(wrapper, function.source)], args, kwargs)
+
+
+def call_body(tx: Any, fn: Any, name: str, roots: list[tuple[Any, Any]], args: list, kwargs: dict) -> VariableTracker:
+    """``fn(*args, **kwargs)`` as one node; `roots` are the functions whose text decides what it reads."""
     flat = Flat(tx, name)
     spec = flat.flatten_call(args, kwargs)
     reach = Reach(tx)
-    reach.add(wrapper, function.source)
-    for obj, source in flat.carried:
+    for obj, source in (*roots, *flat.carried):
         reach.add(obj, source)
     reach.search()
     pending = reach.changed()
-    if pending is None and any(id(cell) in tx.changed for cell in function.closure(tx)):
-        pending = "a variable of an enclosing function"
     if pending is not None:
         tx.stop(reasons.NONSTRICT_PENDING, name=name, what=pending)
-    node, body = emit(tx, wrapper, name, spec, flat.leaves, reach)
+    node, body = emit(tx, fn, name, spec, flat.leaves, reach)
     for fact in reach.facts:
         tx.guard(fact)
     return Unflat(tx, name, flat, node, body).result()
 
 
-def emit(tx: Any, wrapper: Any, name: str, spec: Any, leaves: list, reach: Reach) -> tuple[Any, Body]:
+def emit(tx: Any, fn: Any, name: str, spec: Any, leaves: list, reach: Reach) -> tuple[Any, Body]:
     """The ``flat_apply`` node, its specs as constants of the graph."""
-    fn = wrapper.__closure__[wrapper.__code__.co_freevars.index("fn")].cell_contents
     body = Body(fn)
     captured: list[Any] = []
 
