@@ -13,7 +13,7 @@ import torch
 import minidynamo.base
 from minidynamo.base.config import config
 from minidynamo.model.marks import SKIPPED_CODE
-from minidynamo.reasons import DISABLED_FRAME, GENERATOR_FRAME, MODULE_FRAME, SKIP_FILE, Reason
+from minidynamo.reasons import AUTOGRAD_FUNCTION, DISABLED_FRAME, GENERATOR_FRAME, MODULE_FRAME, SKIP_FILE, Reason
 
 SUSPENDING = (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
               | inspect.CO_ITERABLE_COROUTINE)
@@ -51,6 +51,9 @@ def why_skip(code: CodeType, frame_locals: dict[str, Any]) -> Skip | None:
         return Skip(DISABLED_FRAME, {"name": code.co_qualname}, True)
     family = family_of(code.co_filename)
     if family == "user":
+        if code.co_argcount and isinstance(frame_locals.get(code.co_varnames[0]), torch._C._FunctionBase):
+            # Autograd makes a new context for each call; what holds for one holds for no other.
+            return Skip(AUTOGRAD_FUNCTION, {"name": code.co_qualname, "why": "a context made by autograd"}, True)
         return None
     fields = {"name": code.co_qualname, "module": family}
     if family == "the standard library":
