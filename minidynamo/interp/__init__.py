@@ -8,6 +8,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     descriptors,
     getters,
     input_iterators,
+    instance_checks,
     modules,
     nn,
     numpy_,

@@ -117,8 +117,8 @@ def build_class(tx, body, name, /, *bases, metaclass=None, **kwargs):
     entries, changed = bases_of(tx, list(bases))
     if metaclass is None:
         metaclass = tx.type_of(entries[0]) if entries else tx.class_of(type)
-    if isinstance(metaclass, ClassVariable) and all(isinstance(b, ClassVariable) for b in entries):
-        metaclass = tx.class_of(most_derived(metaclass.cls, entries))
+    if isinstance(metaclass, ClassVariable):
+        metaclass = tx.class_of(most_derived(tx, metaclass.cls, entries))
     space = prepared(tx, metaclass, name, TupleVariable(list(entries)), kwargs)
     cell = run_body(tx, body, space)
     if changed:

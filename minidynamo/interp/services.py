@@ -1,11 +1,9 @@
 """Services: what one family of values asks of another, through the tracer, so that families need not import each other."""
 from __future__ import annotations
 
-import abc
 import builtins
 import string
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,6 +18,7 @@ from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
+    typing_,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -298,24 +297,13 @@ class Services:
         self.unsupported(module, f".{name} by __getattr__")
 
     def subscript_class(self, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
-        self.unsupported(cls, "[...]")
+        return typing_.subscript_class(self, cls, found, key)
 
     def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
-        self.unsupported(cls, "|")
+        return typing_.union_type(self, cls, other, reflected)
 
-    def check_by_object(self, test: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
-        self.unsupported(cls, f"{test.__name__}()")
-
-    def check_by_metaclass(self, name: str, obj: VariableTracker, cls: ClassVariable) -> bool:
-        """``__instancecheck__`` of a metaclass: ABCMeta is pure on classes; others are inlined."""
-        meta = type(cls.cls)
-        if getattr(meta, name) is getattr(abc.ABCMeta, name):
-            kind = obj.cls if name == "__subclasscheck__" else obj.py_type()
-            answer = _AbcAnswer(kind, cls.cls)
-            self.guard(Predicate(self.builtins_source, answer, f"issubclass({kind.__name__}, {cls.cls.__name__})"))
-            return answer.answer
-        found = attrs.type_lookup(self, meta, name)
-        return compare.truth(self, self.call(attrs.describe(self, found, cls, meta), [obj]))
+    def union_members(self, value: VariableTracker) -> list[VariableTracker] | None:
+        return typing_.union_members(self, value)
 
     def mapping_to_kwargs(self, value: VariableTracker) -> dict[str, VariableTracker]:
         result = DictVariable({})
@@ -438,17 +426,6 @@ class _Unset:
         except AttributeError:
             return True
         return False
-
-
-class _AbcAnswer:
-    """Predicate: ABCMeta still answers the same, though classes may be registered and given methods."""
-
-    def __init__(self, kind: type, cls: type) -> None:
-        self.kind, self.cls, self.answer = weakref.ref(kind), weakref.ref(cls), issubclass(kind, cls)
-
-    def __call__(self, _: Any) -> bool:
-        kind, cls = self.kind(), self.cls()
-        return kind is not None and cls is not None and issubclass(kind, cls) is self.answer
 
 
 def _cell_is_empty(cell: Any) -> bool:

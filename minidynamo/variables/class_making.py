@@ -78,7 +78,7 @@ class MadeClassVariable(ClassVariable):
 
     def fill(self, out: Any) -> None:
         for name, value in self.written(out.tx).items():
-            if name not in EARLY or name not in self.early:
+            if name not in self.early:
                 out.set_attribute(self, name, value, type)
         if "_abc_impl" in attrs.CLASS_DICT.__get__(self.cls):
             out.call_function(_abc._abc_init, self)
@@ -102,6 +102,8 @@ class MadeClassVariable(ClassVariable):
                 tx.unsupported(self, f".{name} = ...")
             descriptor.tp_descr_set(tx, self, value)
             return
+        if not isinstance(name, str):
+            tx.unsupported(self, "setattr() with a name that is not a str")
         own = attrs.CLASS_DICT.__get__(self.cls)
         if value is None and name not in own:
             tx.raise_attribute_error(f"type object '{self.cls.__name__}' has no attribute '{name}'", self, name)
@@ -195,7 +197,7 @@ def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> Variable
     space = inner(args[2])
     if not isinstance(space, DictVariable) or not all(isinstance(b, ClassVariable) for b in bases):
         tx.stop(reasons.CLASS_BODY, name=name)
-    winner = most_derived(meta.cls, bases)
+    winner = most_derived(tx, meta.cls, bases)
     if winner is not meta.cls:
         meta = tx.class_of(winner)
         new = type_lookup(tx, winner, "__new__")
@@ -212,12 +214,16 @@ def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> Variable
     return made
 
 
-def most_derived(meta: type, bases: list) -> type:
-    """_PyType_CalculateMetaclass; a conflict is left to the real ``type.__new__`` to report."""
+def most_derived(tx: Any, meta: type, bases: list) -> type:
+    """_PyType_CalculateMetaclass."""
     for base in bases:
-        kind = type(base.cls)
-        if issubclass(kind, meta):
-            meta = kind
+        kind = base.py_type()
+        if issubclass(meta, kind):
+            continue
+        if not issubclass(kind, meta):
+            tx.raise_(TypeError, "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass "
+                                 "of the metaclasses of all its bases")
+        meta = kind
     return meta
 
 
@@ -230,7 +236,7 @@ def check_metaclass(tx: Any, meta: ClassVariable, name: str) -> None:
 
 def make_stand_in(tx: Any, meta: ClassVariable, name: str, bases: list, items: dict) -> MadeClassVariable:
     names = tuple(items)
-    early = {n: items[n] for n in EARLY if n in items}
+    early = {n: items[n] for n in sorted(items, key="__classcell__".__ne__) if is_early(tx, meta, n)}
     stubs = {n: stub(tx, v) for n, v in items.items()}
     if "__slots__" in items:
         stubs["__slots__"] = slot_names(tx, items["__slots__"])
@@ -250,6 +256,14 @@ def make_stand_in(tx: Any, meta: ClassVariable, name: str, bases: list, items: d
     if cell is not None:
         cell.set(tx, made)
     return made
+
+
+def is_early(tx: Any, meta: ClassVariable, name: str) -> bool:
+    """Names that must be in the namespace from the start: setting them afterwards would mean something else."""
+    if name in EARLY:
+        return True
+    found = None if name in DICT_BACKED else type_lookup(tx, meta.cls, name)
+    return found is not None and attrs.is_data(found)
 
 
 def slot_names(tx: Any, value: VariableTracker) -> Any:

@@ -216,18 +216,11 @@ def type_call(tx: Any, cls: ClassVariable, args: list, kwargs: dict) -> Variable
         return instance
     init = type_lookup(tx, made, "__init__")
     if init.raw is object.__init__:
-        check_object_init(tx, cls, new, args, kwargs)
         return instance
     result = tx.call(describe(tx, init, instance, made), args, kwargs)
     if not (result.__class__ is ConstantVariable and result.value is None):
         tx.raise_(TypeError, f"__init__() should return None, not '{result.py_type().__name__}'")
     return instance
-
-
-def check_object_init(tx: Any, cls: ClassVariable, new: Any, args: list, kwargs: dict) -> None:
-    """object_init and object_new refuse arguments that nobody takes."""
-    if (args or kwargs) and new.raw is object.__dict__["__new__"]:
-        tx.raise_(TypeError, f"{cls.cls.__name__}() takes no arguments")
 
 
 # ---------------------------------------------------------------- super
@@ -301,67 +294,12 @@ def call_super(tx, cls=None, obj=None, /):
     return SuperVariable(cls, obj, start)
 
 
-# ---------------------------------------------------------------- type(), isinstance(), issubclass()
+# ---------------------------------------------------------------- type()
 @meaning(type)
 def call_type(tx, obj, *rest, **kwargs):
     if rest or kwargs:
         return tx.type_new(tx.class_of(type), [obj, *rest], kwargs)
     return tx.type_of(obj)
-
-
-def class_tuple(tx: Any, classes: VariableTracker, what: str) -> list[VariableTracker]:
-    """The classes of an isinstance() test, tuples and unions flattened."""
-    if isinstance(classes, TupleVariable):
-        return [c for part in classes.items for c in class_tuple(tx, tx.real(part), what)]
-    return [classes]
-
-
-@meaning(isinstance)
-def call_isinstance(tx, obj, classes, /):
-    return ConstantVariable(any(is_instance(tx, obj, c) for c in class_tuple(tx, classes, "isinstance")))
-
-
-def is_instance(tx: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
-    """object_isinstance: exact type first, then ``__instancecheck__`` of the metaclass."""
-    if not isinstance(cls, ClassVariable):
-        return tx.check_by_object(isinstance, obj, cls)
-    if obj.py_type() is cls.cls:
-        return True
-    meta = type(cls.cls)
-    if meta is type or meta.__instancecheck__ is type.__instancecheck__:
-        return issubclass(obj.py_type(), cls.cls)
-    return tx.check_by_metaclass("__instancecheck__", obj, cls)
-
-
-@meaning(issubclass)
-def call_issubclass(tx, obj, classes, /):
-    return ConstantVariable(any(is_subclass(tx, obj, c) for c in class_tuple(tx, classes, "issubclass")))
-
-
-def is_subclass(tx: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
-    if not isinstance(obj, ClassVariable):
-        tx.raise_(TypeError, "issubclass() arg 1 must be a class")
-    if not isinstance(cls, ClassVariable):
-        return tx.check_by_object(issubclass, obj, cls)
-    meta = type(cls.cls)
-    if meta is type or meta.__subclasscheck__ is type.__subclasscheck__:
-        return type.__subclasscheck__(cls.cls, obj.cls)
-    return tx.check_by_metaclass("__subclasscheck__", obj, cls)
-
-
-@meaning(type.__instancecheck__)
-def call_real_isinstance(tx, cls, obj, /):
-    """``super().__instancecheck__`` of a metaclass (_PyObject_RealIsInstance)."""
-    return ConstantVariable(issubclass_plainly(obj.py_type(), cls.as_object()))
-
-
-@meaning(type.__subclasscheck__)
-def call_real_issubclass(tx, cls, other, /):
-    return ConstantVariable(issubclass_plainly(other.as_object(), cls.as_object()))
-
-
-def issubclass_plainly(kind: type, cls: type) -> bool:
-    return type.__subclasscheck__(cls, kind)
 
 
 def build_class(tx: Any, obj: type, source: Any) -> VariableTracker:

@@ -116,13 +116,15 @@ def abstract_mark(tx: Any, value: VariableTracker) -> bool:
 class PropertyVariable(DescriptorVariable):
     """``property`` (property_descr_get)."""
 
-    __slots__ = ("shown",)
+    __slots__ = ("shown", "getter_doc")
     names = ("fget", "fset", "fdel", "__doc__")
     made_type = property
 
     def __init__(self, raw: Any, source: Any = None, parts: dict[str, VariableTracker] | None = None) -> None:
         super().__init__(raw, source, parts)
         self.shown: VariableTracker | None = None        # the name that ``__set_name__`` gave
+        self.getter_doc = parts is None and raw.fget is not None and \
+            getattr(raw.fget, "__doc__", None) is not None and raw.fget.__doc__ is raw.__doc__
 
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
         if obj is None:
@@ -169,13 +171,9 @@ class PropertyVariable(DescriptorVariable):
         if self.py_type() is not property:
             tx.unsupported(self, ".setter()")
         old = {name: self.part(tx, name) for name in self.names}
-        getter = old["fget"]
-        same_doc = getter.py_type() is not type(None) and \
-            tx.catching(AttributeError, lambda: getter.tp_getattro(tx, "__doc__"))
-        if same_doc and same_doc.py_type() is type(old["__doc__"].as_constant()) \
-                and same_doc.as_constant() == old["__doc__"].as_constant() or "fget" in parts:
-            old["__doc__"] = NONE
         old.update({k: v for k, v in parts.items() if v.py_type() is not type(None)})
+        if self.getter_doc and old["fget"].py_type() is not type(None):
+            old["__doc__"] = NONE
         made = make_property(tx, *old.values())
         tx.journal.set(made, "shown", self.shown if self.parts is not None else named(tx, self.name(tx)))
         return made
@@ -197,9 +195,12 @@ def no_accessor(name: str | None, obj: VariableTracker, kind: str) -> str:
 @meaning(property)
 def make_property(tx, fget=NONE, fset=NONE, fdel=NONE, doc=NONE):
     """property_init: without a docstring, the getter's."""
-    if doc.py_type() is type(None) and fget.py_type() is not type(None):
+    from_getter = doc.py_type() is type(None) and fget.py_type() is not type(None)
+    if from_getter:
         doc = tx.catching(AttributeError, lambda: fget.tp_getattro(tx, "__doc__")) or NONE
-    return PropertyVariable.of(fget, fset, fdel, doc)
+    made = PropertyVariable.of(fget, fset, fdel, doc)
+    made.getter_doc = from_getter and doc.py_type() is not type(None)
+    return made
 
 
 class PropertyMethods(Methods, of=property):
@@ -247,6 +248,8 @@ class ClassMethodVariable(DescriptorVariable):
         function = self.part(tx, "__func__")
         if hasattr(function.py_type(), "__get__") and not isinstance(function, ClassVariable):
             return bind_value(tx, function, owner, type(owner.cls))
+        if not hasattr(function.py_type(), "__call__"):
+            tx.unsupported(function, "as a class method")
         return BoundMethodVariable(function, owner)
 
 

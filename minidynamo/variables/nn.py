@@ -134,7 +134,7 @@ def guard_no_hooks(tx: Any, module: NNModuleVariable) -> None:
         tx.guard(Length(DictItem(scope, name), 0, dict))
 
 
-@builds_when("nn module", lambda obj: isinstance(obj, nn.Module) and type(obj).__module__ != "builtins",
+@builds_when("nn module", lambda obj: issubclass(type(obj), nn.Module) and type(obj).__module__ != "builtins",
              before=("user object",))
 def build_nn_module(tx: Any, obj: nn.Module, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, type(obj)))

@@ -441,7 +441,7 @@ def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
 def is_user_object(obj: Any) -> bool:
     """An instance of a class defined in Python, whose memory is object's or a modelled builtin's."""
     cls = type(obj)
-    return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) is object and not isinstance(obj, type) \
+    return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) is object and not issubclass(cls, type) \
         and cls.__module__ != "builtins"
 
 

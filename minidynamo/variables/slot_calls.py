@@ -128,13 +128,27 @@ def object_ne(tx, self, other, /):
 
 
 def object_init(tx, self, *args, **kwargs):
-    if (args or kwargs) and builtin_base(self.py_type()) is object:
+    """object_init: arguments are refused by whoever does not override the other half."""
+    if args or kwargs:
         cls = self.py_type()
-        if cls.__init__ is not object.__init__:
+        if not keeps(tx, cls, "__init__"):
             tx.raise_(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
-        if cls.__new__ is object.__new__:
-            tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+        if keeps(tx, cls, "__new__"):
+            tx.raise_(TypeError, f"{cls.__name__}.__init__() takes exactly one argument (the instance to initialize)")
     return NONE
+
+
+def check_object_new(tx: Any, cls: type) -> None:
+    """object_new, given arguments."""
+    if not keeps(tx, cls, "__new__"):
+        tx.raise_(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+    if keeps(tx, cls, "__init__"):
+        tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+
+
+def keeps(tx: Any, cls: type, name: str) -> bool:
+    """Whether the class has object's own `name`."""
+    return attrs.type_lookup(tx, cls, name).owner is object
 
 
 def object_hash(tx, self, /):
@@ -256,6 +270,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     if base is object:
         if builtin_base(made) is not object:
             tx.stop(reasons.METACLASS_CALL, name=made.__qualname__, why="its memory is not object's")
+        if args or kwargs:
+            check_object_new(tx, made)
         instance = ObjectVariable(made)
         instance.made_at = tx.root_step
         return instance
