@@ -583,3 +583,17 @@ def cells_emptied_over_a_break(x):
         return a
     except UnboundLocalError as error:
         return x, str(error)
+
+
+def test_a_broken_op_leaves_no_guard_behind():
+    """An object that only the broken op looked at may be another one at the next call."""
+    def fn(x, handle):
+        y = x + 1
+        handle.__sizeof__()
+        return y * 2
+
+    compiled = minidynamo.optimize(fn)
+    compiled(X, object())
+    before = minidynamo.counters["frames"]["total"]
+    compiled(X, object())
+    assert minidynamo.counters["frames"]["total"] == before

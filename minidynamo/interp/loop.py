@@ -89,7 +89,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         op = frame.op = ops[index]
         frame.pc = index + 1
         tx.root_step += 1
-        mark, saved, handled = journal.mark(), frame.stack[:], tx.handled
+        mark, guard_mark, saved, handled = journal.mark(), tx.guards.mark(), frame.stack[:], tx.handled
         try:
             if tx.stop_at and tx.root_step in tx.stop_at:
                 raise tx.stop_at[tx.root_step]
@@ -123,6 +123,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         if unbreakable is not None:
             return Skip(unbreakable)
         journal.rewind(mark)
+        tx.guards.rewind(guard_mark)           # what only the abandoned op asked is no fact of this trace
         frame.stack[:], frame.pc, tx.handled, tx.frame = saved, index, handled, frame
         run_op = not (stop.reason is reasons.LOOP_HEAD and op.name != "FOR_ITER")
         return Break(stop, index, list(frame.stack), dict(frame.local), tx.handled, run_op)

@@ -266,7 +266,7 @@ def build_tensor(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker:
                          if obj.layout is torch.strided else None))
     node = tx.tape.input(obj, source, fake=fake)
     value = tx.tensor_of[node] = TensorVariable(node, source, obj)
-    tx.input_tensors.append(value)
+    tx.journal.append(tx.input_tensors, value)
     return value
 
 
