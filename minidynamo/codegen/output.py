@@ -45,7 +45,8 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
         out.mark(failed)
         rerun.graph_failed(out, tx, original if rerun.repeatable(tx) else None, set_state)
     if original is not None:
-        original.index = out.include(trace.program.ops)[0].index
+        out.mark(original)
+        rerun.original_code(out, trace.program)
     return assemble(out.finish(trace.program))
 
 

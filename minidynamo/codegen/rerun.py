@@ -1,20 +1,25 @@
-"""When the graph raises: the frame starts again as plain Python, wherever nothing has happened yet that shows.
+"""The original code again: when a frame is not what its entry was made for, and when its graph raises.
 
 An op may accept its inputs when traced and refuse their values when the graph runs (an index out of range, a
-matrix that is not positive definite).  No effect has been replayed by then, so the original code, which follows the
-compiled code in the same code object, can run from the start: it raises where Python raises, after what Python does
-before, inside the user's own ``try`` blocks.  A graph that wrote to its inputs, drew random numbers, or called
-anything but torch's own ops is not run twice; its error leaves the frame, with torch's state as on entry.
+matrix that is not positive definite).  No effect has been replayed by then, so the original code can run from the
+start: it raises where Python raises, after what Python does before, inside the user's own ``try`` blocks.  A graph
+that wrote to its inputs, drew random numbers, or called anything but torch's own ops is not run twice; its error
+leaves the frame, with torch's state as on entry.
 """
 from __future__ import annotations
 
+import inspect
+import sys
+import types
+import weakref
 from typing import Any
 
 import torch
 
-from minidynamo.code import Label
+from minidynamo.code import Label, Program
 from minidynamo.graph.ambient import AMBIENT
 from minidynamo.graph.tape import is_torch_or_builtin
+from minidynamo.model import marks
 
 # Parts of the names of ops that draw random numbers, or write to an argument without bumping its version.
 UNREPEATABLE = ("dropout", "rand", "bernoulli", "multinomial", "normal", "rrelu", "poisson", "exponential", "cauchy",
@@ -67,3 +72,48 @@ def graph_failed(out: Any, tx: Any, original: Label | None, set_state: Any) -> N
     out.call(1)
     out.op("POP")
     out.op("JUMP", target=original)
+
+
+# ---------------------------------------------------------------- calling the original code
+class Original:
+    """Calls a code object as it was before it was rewritten, from a frame that has only begun.
+
+    The code is not held: the entry that holds this is held by it.  It runs as a copy that the hook leaves alone.
+    """
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.code = weakref.ref(code)
+        self.copy: types.CodeType | None = None
+
+    def __call__(self, cells: tuple[types.CellType, ...], values: tuple[Any, ...]) -> Any:
+        """`values` are the parameters in the order of the code's variables, ``*args`` and ``**kwargs`` last."""
+        if self.copy is None:
+            code = self.code()
+            if code is None:
+                raise RuntimeError("the function was deleted while it ran")
+            self.copy = code.replace()
+            marks.SKIPPED_CODE.add(self.copy, True)
+        code = self.copy
+        function = types.FunctionType(code, sys._getframe(1).f_globals, code.co_name, None, cells)
+        count, only = code.co_argcount, code.co_kwonlyargcount
+        names = dict(zip(code.co_varnames[count:count + only], values[count:]))
+        rest = list(values[count + only:])
+        extra = rest.pop(0) if code.co_flags & inspect.CO_VARARGS else ()
+        return function(*values[:count], *extra, **names, **(rest[0] if rest else {}))
+
+
+def original_code(out: Any, program: Program) -> None:
+    """Call the original code with what the parameters hold, and return what it returns."""
+    code = program.code or program.memo["assembled"]()      # type: ignore[operator]
+    out.begin_call()
+    out.load_object_unchecked(Original(code))
+    out.callable_done()
+    for name in program.freevars:
+        out.op("LOAD_CELL", name)
+    out.op("BUILD_TUPLE", len(program.freevars))
+    parameters = program.varnames[:program.nargs()]
+    for name in parameters:
+        out.op("LOAD_DEREF" if name in program.cellvars else "LOAD_LOCAL", name)
+    out.op("BUILD_TUPLE", len(parameters))
+    out.call(2)
+    out.op("RETURN")

@@ -92,6 +92,7 @@ def make_resume(program: Program, shape: Shape) -> CodeType:
     made.memo["resume"] = ResumeInfo(program, shape.index, body)
     made.memo["first_argument"] = first[0] if first else None
     code = assemble(made)
+    made.memo["assembled"] = weakref.ref(code)
     remember(code, made)
     return code
 
