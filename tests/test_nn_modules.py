@@ -329,3 +329,57 @@ def test_hooks_in_an_ordered_dict_are_read():
     def f(m, x):
         return x + len(m._forward_hooks), bool(m._forward_hooks), type(m._forward_hooks) is collections.OrderedDict
     run(f)
+
+
+# ------------------------------------------------------------------ modules made inside
+def made_and_called(m, x):
+    lin = nn.Identity()
+    return lin(x) + m(x)
+
+
+def made_sequential(m, x):
+    seq = nn.Sequential(m.lin, nn.ReLU())
+    return seq(x)
+
+
+def sliced_list(m, x):
+    for layer in m.items[:2]:
+        x = layer(x)
+    return x
+
+
+class Fresh(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+        self.register_buffer("b", torch.ones(3) * k)
+
+    def forward(self, x):
+        return x * self.k + self.b
+
+
+def made_with_buffer(m, x):
+    return Fresh(3)(x)
+
+
+def made_with_hook(m, x):
+    act = nn.ReLU()
+    act.register_forward_hook(lambda mod, args, out: out + 1)
+    return act(x)
+
+
+@pytest.mark.parametrize("fn", [made_and_called, made_sequential, sliced_list, made_with_buffer])
+def test_modules_made_inside(fn):
+    run(fn)
+
+
+def test_a_hook_registered_inside_runs():
+    run(made_with_hook, graphs=None, min_graphs=1, cached=False)
+
+
+def test_ids_of_new_objects_are_keys():
+    def f(x):
+        a, b = [1], [1]
+        seen = {id(a): "a", id(b): "b"}
+        return x + 1, seen[id(a)], seen[id(b)], id(a) == id(b), id(a) == id(a), id(a) in {id(b)}
+    check(f, torch.ones(2), graphs=1)

@@ -17,6 +17,7 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
+    addresses,
     builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
     typing_,
 )
@@ -304,6 +305,9 @@ class Services:
 
     def union_members(self, value: VariableTracker) -> list[VariableTracker] | None:
         return typing_.union_members(self, value)
+
+    def address_of(self, value: VariableTracker) -> VariableTracker:
+        return addresses.AddressVariable(value)
 
     def mapping_to_kwargs(self, value: VariableTracker) -> dict[str, VariableTracker]:
         result = DictVariable({})

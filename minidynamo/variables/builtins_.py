@@ -47,7 +47,7 @@ def call_id(tx, obj, /):
     except NotConstant:
         known = None
     if known is None and not (isinstance(obj, ConstantVariable) and obj.value is None) or obj.source is None:
-        tx.stop(reasons.ID_OF_VALUE, call="id()")
+        return tx.address_of(obj)
     tx.guard_same(obj.source, known)
     return ConstantVariable(id(known))
 

@@ -137,6 +137,17 @@ def recursive_issubclass(tx: Any, derived: VariableTracker, cls: VariableTracker
     return abstract_issubclass(tx, derived, cls)
 
 
+@meaning(vars(type)["__instancecheck__"])
+def call_type_instancecheck(tx, cls, obj, /):
+    """What ``super().__instancecheck__(obj)`` of a metaclass comes to (type___instancecheck__)."""
+    return ConstantVariable(object_isinstance(tx, obj, cls))
+
+
+@meaning(vars(type)["__subclasscheck__"])
+def call_type_subclasscheck(tx, cls, derived, /):
+    return ConstantVariable(recursive_issubclass(tx, derived, cls))
+
+
 def abstract_bases(tx: Any, value: VariableTracker) -> list[VariableTracker] | None:
     """abstract_get_bases: ``value.__bases__`` if it is a tuple."""
     bases = attrs.getattr_or_none(tx, value, "__bases__")

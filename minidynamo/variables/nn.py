@@ -12,17 +12,20 @@ from torch import nn
 from torch.nn.modules import module as nn_module
 
 from minidynamo.guards.kinds import InInstanceDict, Length, TypeIs
-from minidynamo.model.tables import builds_when
+from minidynamo.model.tables import builds_when, meaning
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol import attrs, compare
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, type_lookup
 from minidynamo.sources import DictItem, DictRoot
 from minidynamo.sources.source import instance_dict
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.namespaces import PartialDict
-from minidynamo.variables.objects import OBJECT_ATTRIBUTES, ObjectVariable
+from minidynamo.variables.objects import INSTANCE_KINDS, OBJECT_ATTRIBUTES, ObjectVariable
 
 TABLES = ("_parameters", "_buffers", "_modules")
 HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
+CALL_NAMES = ("_compiled_call_impl", "_call_impl")
 GLOBAL_HOOKS = ("_global_backward_pre_hooks", "_global_backward_hooks", "_global_forward_hooks",
                 "_global_forward_pre_hooks")
 STOCK = {name: vars(nn.Module)[name] for name in ("__call__", "_call_impl", "__getattr__", "__setattr__", "__delattr__")}
@@ -93,26 +96,34 @@ class NNModuleVariable(ObjectVariable):
     # ---- calls
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         """nn.Module._call_impl without hooks is ``self.forward(*args, **kwargs)``."""
-        if self.obj is None or not self.calls_forward(tx):
+        if not self.calls_forward(tx):
             return super().tp_call(tx, args, kwargs)
         return tx.call(self.tp_getattro(tx, "forward"), args, kwargs)
 
     def calls_forward(self, tx: Any) -> bool:
-        """Whether a call comes down to ``forward``; what says so is guarded, cheaply, in any case."""
-        if not (is_stock(tx, self.cls, "__call__") and is_stock(tx, self.cls, "_call_impl")):
+        """Whether a call comes down to ``forward``; what says so is guarded, cheaply."""
+        if not (is_stock(tx, self.cls, "__call__") and is_stock(tx, self.cls, "_call_impl")) \
+                or any(self.fields.get(name) is not None for name in CALL_NAMES):
             return False
-        own = instance_dict(self.obj)
-        if "_compiled_call_impl" in own or "_call_impl" in own or torch._C._get_tracing_state():
+        if any(getattr(nn_module, name) for name in GLOBAL_HOOKS) or torch._C._get_tracing_state() \
+                or tx.scope_of(nn_module.__dict__).written:
             return False
-        if any(name in self.fields for name in (*HOOKS, "_compiled_call_impl", "_call_impl")):
+        if any(id(getattr(nn_module, name)) in tx.by_id for name in GLOBAL_HOOKS):
+            return False                     # the trace itself has touched them: the real code decides
+        own = {} if self.obj is None else instance_dict(self.obj)
+        if any(name in own for name in CALL_NAMES) or not all(self.has_no(own, name, tx) for name in HOOKS):
             return False
-        if any(own.get(name, self) for name in HOOKS) or any(getattr(nn_module, name) for name in GLOBAL_HOOKS):
-            return False
-        changed = tx.scope_of(nn_module.__dict__).written
-        if changed or any(id(own[name]) in tx.by_id for name in HOOKS):
-            return False                     # the trace itself has touched hooks: the real code decides
         guard_no_hooks(tx, self)
         return True
+
+    def has_no(self, own: dict, which: str, tx: Any) -> bool:
+        """Whether a table of hooks is there and empty."""
+        hooks = self.fields.get(which)
+        if hooks is None and which in own and which not in self.fields:
+            if id(own[which]) not in tx.by_id:
+                return not own[which]
+            hooks = tx.by_id[id(own[which])]
+        return isinstance(hooks, DictVariable) and not hooks.entries
 
 
 def is_stock(tx: Any, cls: type, name: str) -> bool:
@@ -125,10 +136,14 @@ def is_stock(tx: Any, cls: type, name: str) -> bool:
 
 
 def guard_no_hooks(tx: Any, module: NNModuleVariable) -> None:
-    for name in ("_compiled_call_impl", "_call_impl"):
-        tx.guard(InInstanceDict(module.source, name, False))
-    for name in HOOKS:
-        tx.guard(Length(module.attr_source(name), 0, dict))
+    """Names and tables that the trace wrote itself need no guard."""
+    if module.obj is not None:
+        for name in CALL_NAMES:
+            if name not in module.fields:
+                tx.guard(InInstanceDict(module.source, name, False))
+        for name in HOOKS:
+            if name not in module.fields:
+                tx.guard(Length(module.attr_source(name), 0, dict))
     scope = DictRoot(nn_module.__dict__, nn_module.__name__)
     for name in GLOBAL_HOOKS:
         tx.guard(Length(DictItem(scope, name), 0, dict))
@@ -139,3 +154,12 @@ def guard_no_hooks(tx: Any, module: NNModuleVariable) -> None:
 def build_nn_module(tx: Any, obj: nn.Module, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, type(obj)))
     return NNModuleVariable(type(obj), obj, source)
+
+
+INSTANCE_KINDS[nn.Module] = NNModuleVariable
+
+
+@meaning(torch._C._log_api_usage_once)
+def log_api_usage_once(tx, event, /):
+    """Telemetry of torch builds that have it; nothing that a program could notice."""
+    return ConstantVariable(None)

@@ -438,6 +438,13 @@ def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
     out.op("POP")
 
 
+INSTANCE_KINDS: dict[type, type[ObjectVariable]] = {}     # base class -> kind of its instances made while tracing
+
+
+def kind_of_instance(cls: type) -> type[ObjectVariable]:
+    return next((INSTANCE_KINDS[base] for base in cls.__mro__ if base in INSTANCE_KINDS), ObjectVariable)
+
+
 def is_user_object(obj: Any) -> bool:
     """An instance of a class defined in Python, whose memory is object's or a modelled builtin's."""
     cls = type(obj)

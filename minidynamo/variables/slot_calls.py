@@ -15,7 +15,7 @@ from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.deques import DequeVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.mappings import DictVariable
-from minidynamo.variables.objects import ObjectVariable, builtin_base
+from minidynamo.variables.objects import kind_of_instance, ObjectVariable, builtin_base
 from minidynamo.variables.ordered import DefaultDictVariable, OrderedDictVariable
 from minidynamo.variables.sequences import ListVariable, TuplePart, inner
 from minidynamo.variables.sets import FrozensetVariable, SetVariable
@@ -272,7 +272,7 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
             tx.stop(reasons.METACLASS_CALL, name=made.__qualname__, why="its memory is not object's")
         if args or kwargs:
             check_object_new(tx, made)
-        instance = ObjectVariable(made)
+        instance = kind_of_instance(made)(made)
         instance.made_at = tx.root_step
         return instance
     real_base = builtin_base(made)                  # OrderedDict inherits dict's __new__
