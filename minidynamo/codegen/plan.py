@@ -39,6 +39,7 @@ class _Walk:
         self.seen: dict[int, VariableTracker] = {}
         self.path: set[int] = set()
         self.shared: set[int] = set()
+        self.reached: set[int] = set()        # user's objects that something new or changed holds
         self.cyclic = False
         self.outputs: dict[Any, None] = {}
         self.numbers: dict[Any, Any] = {}
@@ -50,6 +51,7 @@ class _Walk:
             return
         if value.source is not None:
             check_traceback(value)
+            self.reached.add(id(value))
             return
         if id(value) in self.path:
             self.cyclic = True
@@ -177,18 +179,33 @@ def plan(trace: Any) -> Plan:
                 tx.modified(value)
         if tx.handled is not None:
             walk.visit(tx.handled)
-    effects = list(tx.changed.values())
+    mine = own_cells(trace)
+    effects = [value for value in tx.changed.values() if id(value) not in mine]
     for value in (*stack, *local.values()):
         walk.visit(value)
         if isinstance(value, PreviousException) and value.previous is not None:
             walk.visit(value.previous)
-    for value in effects:
-        if hasattr(value, "verify"):
-            value.verify()
-        for child in effect_children(tx, value):
-            walk.visit(child)
+    waiting: list[Any] = effects + [mine.pop(cell) for cell in list(mine) if cell in walk.reached]
+    effects = list(waiting)
+    while waiting:
+        for value in waiting:
+            if hasattr(value, "verify"):
+                value.verify()
+            for child in effect_children(tx, value):
+                walk.visit(child)
+        waiting = [mine.pop(cell) for cell in list(mine) if cell in walk.reached]
+        effects += waiting
     has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
+
+
+def own_cells(trace: Any) -> dict[int, Any]:
+    """Changed cells that a returning frame made itself: they are written only if what leaves holds them."""
+    if not hasattr(trace.exit, "value"):
+        return {}
+    tx = trace.tracer
+    cells = [tx.root.cells[name] for name in trace.program.cellvars if name in tx.root.cells]
+    return {id(cell): cell for cell in cells if id(cell) in tx.changed}
 
 
 def cell_changed(tx: Any, cell: CellVariable) -> bool:

@@ -9,6 +9,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     getters,
     input_iterators,
     instance_checks,
+    itertools_groups,
     modules,
     nn,
     numpy_,

@@ -152,6 +152,9 @@ class RangeIterator(IteratorVariable):
         self.advance(tx, index=index + 1)
         return ConstantVariable(value)
 
+    def length_hint(self, tx: Any) -> int:
+        return len(self.rest())
+
     def rest(self) -> range:
         return self.value[self.index:]
 
@@ -181,6 +184,10 @@ class DictIterator(IteratorVariable):
     def py_type(self) -> type:
         empty = collections.OrderedDict() if self.is_ordered() else {}
         return type((reversed if self.backwards else iter)(getattr(empty, self.what)()))
+
+    def length_hint(self, tx: Any) -> int:
+        same = self.index is not None and len(inner(self.mapping).entries) == len(self.keys)
+        return len(self.keys) - self.index if same else 0
 
     def is_ordered(self) -> bool:
         return inner(self.mapping).owner is collections.OrderedDict
@@ -250,6 +257,10 @@ class SetIterator(IteratorVariable):
 
     def reads_when_made(self) -> VariableTracker:
         return inner(self.owner)
+
+    def length_hint(self, tx: Any) -> int:
+        same = self.index is not None and len(inner(self.owner).entries) == len(self.items)
+        return len(self.items) - self.index if same else 0
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.index is None:
@@ -429,6 +440,9 @@ class ReversedIterator(IteratorVariable):
             value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(self.index)))
         self.advance(tx, index=-1 if value is None else self.index - 1)
         return value
+
+    def length_hint(self, tx: Any) -> int:
+        return self.index + 1 if self.index < cmp.length(tx, self.sequence).as_constant() else 0
 
     def rebuild(self, out: Any) -> None:
         out.call_function(reversed_at, self.sequence, self.index)
