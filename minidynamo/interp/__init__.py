@@ -13,6 +13,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     modules,
     nn,
     numpy_,
+    regex,
     subclasses,
     torch_objects,
     torch_rules,

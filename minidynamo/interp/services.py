@@ -14,6 +14,7 @@ from minidynamo.interp.state import Scope
 from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
+from minidynamo.polyfills import match
 from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
@@ -400,10 +401,12 @@ class Services:
 
     # ---- match
     def match_keys(self, subject: VariableTracker, keys: VariableTracker) -> VariableTracker:
-        self.stop(reasons.UNSUPPORTED_OP, opcode="MATCH_KEYS")
+        return self.call_python(match.match_keys, real(self, subject), keys)
 
     def match_class(self, subject: VariableTracker, cls: VariableTracker, count: int, names: Any) -> VariableTracker:
-        self.stop(reasons.UNSUPPORTED_OP, opcode="MATCH_CLASS")
+        matches_self = isinstance(cls, ClassVariable) and bool(cls.cls.__flags__ & (1 << 22))   # _Py_TPFLAGS_MATCH_SELF
+        return self.call_python(match.match_class, subject, cls, ConstantVariable(count), names,
+                                ConstantVariable(matches_self))
 
     def call_now(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
         return hatches.call_now(self, fn, args, kwargs)

@@ -62,6 +62,29 @@ def binary_op1(tx: Any, symbol: str, left: VariableTracker, right: VariableTrack
     return result
 
 
+def divide(tx: Any, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """PyNumber_Divmod: numbers are divided for real, ``__divmod__`` and ``__rdivmod__`` are called."""
+    pair = stand_in(left), stand_in(right)
+    if None not in pair:
+        try:
+            return tx.wrap_tuple([tx.wrap(part) for part in divmod(pair[0][0], pair[1][0])])  # type: ignore[index]
+        except Exception as error:
+            tx.raise_real(error)
+    left_type, right_type = left.py_type(), right.py_type()
+    order = [(left, "__divmod__", right), (right, "__rdivmod__", left)]
+    if left_type is right_type:
+        order.pop()
+    elif issubclass(right_type, left_type) and getattr(right_type, "__rdivmod__", 0) is not getattr(left_type, "__rdivmod__", 0):
+        order.reverse()
+    for value, name, other in order:
+        method = tx.special_method(value, name)
+        if method is not None:
+            result = tx.not_implemented(tx.call(method, [other]))
+            if result is not NotImplemented:
+                return result
+    tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): '{left_type.__name__}' and '{right_type.__name__}'")
+
+
 def overrides_reflected(symbol: str, left_type: type, right_type: type) -> bool:
     """Whether the subclass has its own reflected method (method_is_overloaded in typeobject.c)."""
     name = f"__r{DUNDER[symbol]}__"

@@ -303,6 +303,12 @@ def set_name_failed(tx: Any, error: VariableTracker, value: VariableTracker, nam
     raise Raised(wrapped)
 
 
+@meaning(vars(type)["__prepare__"])
+def call_prepare(tx, meta, *args, **kwargs):
+    """type___prepare___impl."""
+    return DictVariable({})
+
+
 @meaning(_abc._abc_init)
 def call_abc_init(tx, cls, /):
     """_abc__abc_init: the abstract names, from the stubs' marks, and the registry."""

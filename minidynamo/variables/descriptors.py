@@ -247,7 +247,7 @@ class ClassMethodVariable(DescriptorVariable):
         owner = obj if isinstance(obj, ClassVariable) and issubclass(cls, type) else tx.class_of(cls)
         function = self.part(tx, "__func__")
         if hasattr(function.py_type(), "__get__") and not isinstance(function, ClassVariable):
-            return bind_value(tx, function, owner, type(owner.cls))
+            return bind_value(tx, function, owner, owner.cls)
         if not hasattr(function.py_type(), "__call__"):
             tx.unsupported(function, "as a class method")
         return BoundMethodVariable(function, owner)

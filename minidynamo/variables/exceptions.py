@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import types
 from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, TypeIs
-from minidynamo.model.tables import WRAP, builds_subclasses
+from minidynamo.model.tables import WRAP, builds_subclasses, meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol.attrs import special_is_python
 from minidynamo.sources import Attr
@@ -275,6 +276,43 @@ EXCEPTION_WRITERS = {"args": write_args, "__context__": write_context, "__cause_
                      "__suppress_context__": write_suppress, "__traceback__": write_traceback}
 
 
+def with_traceback(tx, exc, value, /):
+    """BaseException_with_traceback; without its traceback an exception can be made again."""
+    if not isinstance(exc, ExceptionVariable) or exc.obj is not None or not is_none(value):
+        tx.stop(reasons.DUNDER_TRACEBACK, text="with_traceback()")
+    if exc.context is OUTER:
+        read_link(tx, exc, "context")
+        tx.journal.set(exc, "context", None)
+    tx.journal.set(exc, "raised_at", None)
+    return exc
+
+
+def clear_frames(tx, value, /):
+    """traceback.clear_frames: the frames of inlined calls hold nothing."""
+    if not isinstance(value, TracebackVariable) or value.exc.obj is not None:
+        tx.stop(reasons.DUNDER_TRACEBACK, text="traceback.clear_frames()")
+    return ConstantVariable(None)
+
+
+def add_note(tx, exc, note, /):
+    """BaseException_add_note."""
+    if not issubclass(note.py_type(), str):
+        tx.raise_(TypeError, f"note must be a str, not '{note.py_type().__name__}'")
+    notes = tx.catching(AttributeError, lambda: exc.tp_getattro(tx, "__notes__"))
+    if notes is None:
+        exc.tp_setattro(tx, "__notes__", tx.list_of([note]))
+    elif notes.py_type() is list:
+        tx.call(notes.tp_getattro(tx, "append"), [note])
+    else:
+        tx.raise_(TypeError, "Cannot add note: __notes__ is not a list")
+    return ConstantVariable(None)
+
+
+meaning(BaseException.with_traceback)(with_traceback)
+meaning(traceback.clear_frames)(clear_frames)
+meaning(BaseException.add_note)(add_note)
+
+
 def is_none(value: VariableTracker) -> bool:
     return isinstance(value, ConstantVariable) and value.value is None
 
@@ -317,8 +355,9 @@ def chain(tx: Any, exc: Any, handled: Any) -> None:
         if exc.context is None:
             tx.journal.set(exc, "context", OUTER)
         return
-    node = handled
-    while isinstance(node, ExceptionVariable) and node.context is not None:
+    node, passed = handled, set()
+    while isinstance(node, ExceptionVariable) and node.context is not None and id(node) not in passed:
+        passed.add(id(node))                 # a cycle that does not go through `exc` stays
         if node.context is exc:
             tx.journal.set(node, "context", None)
             tx.modified(node)

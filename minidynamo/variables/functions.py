@@ -234,7 +234,10 @@ def function_part(name: str, bit: int) -> Any:
         if bit in fn.parts:
             return fn.parts[bit]
         if fn.fn is None:
-            return DictVariable({}, None) if bit == ANNOTATIONS else ConstantVariable(None)
+            if bit != ANNOTATIONS:
+                return ConstantVariable(None)
+            tx.journal.put(fn.fields, name, DictVariable({}))         # func_get_annotations keeps the dict it makes
+            return fn.fields[name]
         if fn.source is None:
             return tx.unsupported(fn, f".{name}")
         return tx.build(getattr(fn.fn, name), Attr(fn.source, name))

@@ -280,7 +280,7 @@ for fn_, symbolic_, accepts_ in (
 def call_divmod(tx, x, y, /):
     if isinstance(x, SymVariable) or isinstance(y, SymVariable):
         return tx.wrap_tuple([numbers.binary(tx, "//", x, y), numbers.binary(tx, "%", x, y)])
-    return folded(tx, divmod, x, y)
+    return numbers.divide(tx, x, y)
 
 
 def folded(tx: Any, function: Any, *values: VariableTracker) -> VariableTracker | None:

@@ -17,6 +17,7 @@ from minidynamo.model.tables import builds, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import attribute_error
+from minidynamo.sources import Attr
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable
@@ -83,7 +84,10 @@ class TypingVariable(VariableTracker):
         if generic and name not in OWN:
             return self.origin(tx).tp_getattro(tx, name)
         if name in PLAIN and (generic or hasattr(self.value, name)):
-            return part(tx, self, getattr(self.value, name))
+            value = getattr(self.value, name)
+            if self.source is not None and type(value) is tuple:
+                return tx.build(value, Attr(self.source, name))
+            return part(tx, self, value)
         if generic and name == "__mro_entries__":
             return tx.bound_c_method(self, vars(types.GenericAlias)[name])
         found = attrs.type_lookup(tx, type(self.value), name)

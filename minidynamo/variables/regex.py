@@ -1,0 +1,167 @@
+"""Regular expressions over literals: patterns are compiled and matched while tracing (Modules/_sre)."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from minidynamo import reasons
+from minidynamo.guards.kinds import SameObject
+from minidynamo.model.tables import builds, meaning, wraps
+from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.protocol.attrs import attribute_error
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.mappings import DictVariable
+from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
+
+
+class PatternVariable(HashedByIdentity):
+    """A compiled pattern; immutable, and kept by ``re``'s own cache."""
+
+    __slots__ = ("value",)
+    kind = "pattern"
+
+    def __init__(self, value: re.Pattern, source: Any = None) -> None:
+        self.value, self.source = value, source
+
+    def py_type(self) -> type:
+        return re.Pattern
+
+    def as_object(self) -> Any:
+        return self.value
+
+    def identity(self) -> object:
+        return self.value
+
+    def rebuild(self, out: Any) -> None:
+        out.load_object_unchecked(self.value)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in ("pattern", "flags", "groups"):
+            return tx.wrap(getattr(self.value, name))
+        return method_of(tx, self, re.Pattern, name)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if not isinstance(other, PatternVariable) or symbol not in ("==", "!="):
+            return NotImplemented
+        return ConstantVariable((self.value == other.value) is (symbol == "=="))
+
+    def key(self, tx: Any) -> Any:
+        return self.value
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(repr(self.value))
+
+
+class MatchVariable(HashedByIdentity):
+    """The result of matching a literal; made again by matching again."""
+
+    __slots__ = ("value", "how")
+    kind = "match"
+
+    def __init__(self, value: re.Match, how: tuple[Any, list[VariableTracker]]) -> None:
+        self.value, self.how, self.source = value, how, None
+
+    def py_type(self) -> type:
+        return re.Match
+
+    def children(self) -> list[VariableTracker]:
+        return self.how[1]
+
+    def rebuild(self, out: Any) -> None:
+        out.call_function(self.how[0], *self.how[1])
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return None
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in ("string", "pos", "endpos", "lastindex", "lastgroup"):
+            return tx.wrap(getattr(self.value, name))
+        if name == "re":
+            return real(tx, self.how[1][0])
+        return method_of(tx, self, re.Match, name)
+
+    def mp_subscript(self, tx: Any, key: VariableTracker) -> VariableTracker:
+        return fold_method(re.Match.group)(tx, self, key)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        return ConstantVariable(repr(self.value))
+
+
+def method_of(tx: Any, value: VariableTracker, cls: type, name: str) -> VariableTracker:
+    raw = vars(cls).get(name)
+    if name == "__class__":
+        return tx.class_of(cls)
+    if raw is None and not hasattr(cls, name):
+        attribute_error(tx, value, name)
+    return tx.unsupported(value, f".{name}") if raw is None else tx.bound_c_method(value, raw)
+
+
+def plain(value: VariableTracker) -> Any:
+    """An argument as a literal."""
+    if isinstance(value, (PatternVariable, MatchVariable)):
+        return value.value
+    part = inner(value)
+    if part.__class__ is not ConstantVariable or value.py_type() not in (str, bytes, int, bool, type(None)):
+        raise NotConstant(value)
+    return part.value
+
+
+def value_of(tx: Any, result: Any) -> VariableTracker:
+    if isinstance(result, (list, tuple)):
+        items = [value_of(tx, item) for item in result]
+        return ListVariable(items) if isinstance(result, list) else TupleVariable(items)
+    if isinstance(result, dict):
+        return DictVariable.from_names(tx, {k: value_of(tx, v) for k, v in result.items()})
+    return tx.wrap(result)
+
+
+def fold_method(raw: Any) -> Any:
+    """A method of patterns and matches, on literals."""
+    def call(tx, self, *args, **kwargs):
+        values = [plain(a) for a in args]
+        names = {k: plain(v) for k, v in kwargs.items()}
+        try:
+            result = raw(self.value, *values, **names)
+        except Exception as error:
+            tx.raise_real(error)
+        if isinstance(result, re.Match):
+            if kwargs:
+                tx.stop(reasons.UNSUPPORTED_CALL, call=raw.__name__, kind="keyword arguments")
+            return MatchVariable(result, (raw, [self, *args]))
+        return value_of(tx, result)
+    return call
+
+
+for owner_, names_ in ((re.Pattern, ("search", "match", "fullmatch", "findall", "split", "sub", "subn")),
+                       (re.Match, ("group", "groups", "start", "end", "span", "groupdict", "expand", "__getitem__"))):
+    for name_ in names_:
+        meaning(vars(owner_)[name_])(fold_method(vars(owner_)[name_]))
+
+
+@meaning(re._compile)                    # type: ignore[attr-defined]
+def compile_pattern(tx, pattern, flags, /):
+    """``re._compile`` of a literal."""
+    bits = inner(flags).as_constant()
+    if isinstance(pattern, PatternVariable):
+        if bits:
+            tx.raise_(ValueError, "cannot process flags argument with a compiled pattern")
+        return pattern
+    text = plain(pattern)
+    try:
+        return PatternVariable(re.compile(text, bits))
+    except TypeError as error:
+        tx.raise_real(error)
+    except re.error:
+        tx.stop(reasons.UNSUPPORTED_CALL, call="re.compile", kind="a pattern that is refused")
+
+
+@builds(re.Pattern)
+def build_pattern(tx: Any, obj: re.Pattern, source: Any) -> VariableTracker:
+    tx.guard(SameObject(source, obj))
+    return PatternVariable(obj, source)
+
+
+@wraps(re.Pattern)
+def wrap_pattern(tx: Any, obj: re.Pattern) -> VariableTracker:
+    return PatternVariable(obj)
