@@ -193,3 +193,32 @@ def test_check_over_a_break():
         print(k)
         return y + k, k * 2
     check(f, A, 3, graphs=2)
+
+
+def test_out_and_in_place_ops_over_shared_memory_are_pythons():
+    def f(x, y):
+        how = "ok"
+        try:
+            torch.addcmul(x[:-1], y, y, out=x[1:])
+        except RuntimeError:
+            how = "overlap"
+        try:
+            x[1:].mul_(x[:-1])
+        except RuntimeError:
+            how += ", again"
+        return x + 1, how
+    check(f, torch.ones(4), torch.ones(3), min_graphs=1)
+
+
+def test_a_slot_under_another_name_is_the_users():
+    class Dot(dict):
+        __getattr__ = dict.get
+        __setattr__ = dict.__setitem__
+        __delattr__ = dict.__delitem__
+
+    def f(x):
+        d = Dot(a=2)
+        d.b = 3
+        del d.a
+        return x * d.b, d, d.missing
+    check(f, A, graphs=1)

@@ -17,6 +17,7 @@ from minidynamo.base.journal import Journal
 from minidynamo.code import Program, decode
 from minidynamo.graph import ambient
 from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
+from minidynamo.graph.overlap import may_overlap
 from minidynamo.graph.shapes import Shapes
 from minidynamo.graph.tape import Node, Tape
 from minidynamo.guards.kinds import (
@@ -322,6 +323,8 @@ class Tracer(Services):
 
     def emit_node(self, target: Any, args: Any, kwargs: Any, *, method: bool = False) -> Node:
         name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+        if may_overlap(target, args, kwargs):
+            self.stop(reasons.UNSUPPORTED_ARGUMENTS, call=name, why="it writes into memory that another argument reads")
         try:
             return self.tape.call(target, args, kwargs, LazyWhere(self), method=method)
         except OpError as error:

@@ -146,7 +146,12 @@ def lookup_special(tx: Any, obj: VariableTracker, name: str) -> VariableTracker 
 def special_is_python(tx: Any, cls: type, name: str) -> bool:
     """Whether `name` on the type is user code rather than a C slot."""
     found = type_lookup(tx, cls, name)
-    return found is not None and (found.value is not None or not isinstance(found.raw, C_ATTRIBUTES))
+    if found is None:
+        return False
+    if found.value is not None or not isinstance(found.raw, C_ATTRIBUTES):
+        return True
+    # Another slot under this name, as in ``__setattr__ = dict.__setitem__``; C's own carry their name.
+    return found.owner.__flags__ & (1 << 9) != 0 and getattr(found.raw, "__name__", name) != name
 
 
 C_ATTRIBUTES = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType,
