@@ -233,8 +233,8 @@ def opaque(fn: F, when: str = "break") -> F:
     return fn
 
 
-for door in (allow_in_graph, nonstrict_trace, assume_constant_result, opaque, disable, optimize):
-    marks.mark(marks.DOORS, door)
+for _door in (allow_in_graph, nonstrict_trace, assume_constant_result, opaque, disable, optimize):
+    marks.mark(marks.DOORS, _door)
 
 
 def _check_callable(fn: Any, door: str) -> None:
