@@ -183,8 +183,8 @@ meaning(vars(object)["__format__"])(object_format)
 meaning(vars(object)["__init_subclass__"])(object_init_subclass)
 
 
-def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> VariableTracker:
-    """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part."""
+def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> VariableTracker | None:
+    """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part; None for other C types."""
     part = inner(self)
     if hasattr(part, "init"):
         part.init(tx, self, args, kwargs)
@@ -199,6 +199,8 @@ def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> 
         part.replace(tx, {})
         if args:
             part.update(tx, args[0])
+    else:
+        return None             # C state that is not modelled
     return NONE
 
 

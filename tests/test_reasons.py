@@ -1,0 +1,284 @@
+"""Each break reason is met by a program whose results stay Python's, or stands in a list that says why not."""
+from __future__ import annotations
+
+import asyncio
+import copy
+import ctypes
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+import minidynamo
+from minidynamo.reasons import REASONS
+from minidynamo.testing import check
+
+TESTS = pathlib.Path(__file__).resolve().parent
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {}
+
+
+def met_by(id: str, *args: Any, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a program under the reason that it must meet; it runs on `args`."""
+    def enter(fn: Callable[..., Any]) -> Callable[..., Any]:
+        assert id not in PROGRAMS
+        PROGRAMS[id] = fn, args, settings
+        return fn
+    return enter
+
+
+X = torch.arange(3.0)
+
+
+@minidynamo.disable(recursive=False)
+def left_alone(x):
+    return x + 1
+
+
+@met_by("MD0004", X)
+def calls_a_disabled_frame(x):
+    print("then")
+    return left_alone(x * 2)
+
+
+@met_by("MD0101", X)
+def prints(x):
+    y = x + 1
+    print("now")
+    return y * 2
+
+
+@met_by("MD0102", X)
+def calls_an_unknown_c_function(x):
+    return x + ctypes.sizeof(ctypes.c_int)
+
+
+@met_by("MD0103", X)
+def calls_the_insides_of_python(x):
+    return x + 1, torch.serialization.get_default_load_endianness()
+
+
+@met_by("MD0106", X, "x + 1")
+def evaluates(x, text):
+    y = x * 2
+    return y, eval(text + " * 1", {"x": 3})
+
+
+@met_by("MD0107", X)
+def asks_for_its_names(x):
+    y = x * 2
+    return y, sorted(locals())
+
+
+@met_by("MD0109", X)
+def asks_for_an_id(x):
+    made = [x * 2]
+    return id(made) == id(made), made
+
+
+@met_by("MD0111", X)
+def calls_numpy(x):
+    y = x + 1
+    return y, numpy.busday_count("2020-01", "2020-02")
+
+
+@met_by("MD0112", X)
+def saves_the_generator(x):
+    y = x + 1
+    torch.random.get_rng_state()
+    return y * 2
+
+
+@met_by("MD0114", X)
+def imports_something_new(x):
+    y = x + 1
+    sys.modules.pop("this_is_not", None)
+    import antigravity_that_is_not_there as module
+    return y, module
+
+
+@met_by("MD0201", X)
+def branches_on_data(x):
+    y = x + 1
+    return y * 2 if y.sum() > 0 else y - 1
+
+
+@met_by("MD0202", X)
+def reads_a_number(x):
+    return (x + 1).sum().item() * x
+
+
+@met_by("MD0205", X)
+def indexes_with_data(x):
+    return [10, 20, 30][x.sum().long() * 0], x * 2
+
+
+@met_by("MD0206", X)
+def makes_a_list(x):
+    return (x + 1).tolist(), x * 2
+
+
+@met_by("MD0207", X)
+def formats_data(x):
+    y = x + 1
+    return f"{y}", y * 2
+
+
+@met_by("MD0302", X, numpy.random.default_rng(0))
+def uses_an_unknown_object(x, generator):
+    y = x + 1
+    return y, generator.integers(3) < 5
+
+
+@met_by("MD0303", X)
+def breaks_in_a_loop(x):
+    for i in range(3):
+        x = x + i
+        print(i)
+    return x
+
+
+@met_by("MD0304", X)
+def lets_a_generator_go(x):
+    def each():
+        yield x + 1
+    return next(iter([each()])), x * 2
+
+
+@met_by("MD0305", X)
+def raises(x):
+    y = x + 1
+    raise ValueError(y.shape)
+
+
+@met_by("MD0310", X)
+def recurses(x):
+    def down(n):
+        return x if n == 0 else down(n - 1) + 1
+    return down(300)
+
+
+@met_by("MD0311", X, config={"max_loop_unroll": 50})
+def loops_for_long(x):
+    return x + sum([i for i in iter(lambda it=iter(range(100)): next(it), 99)])
+
+
+@met_by("MD0312", X)
+def makes_a_coroutine(x):
+    async def later():
+        return x + 1
+    y = x * 2
+    return asyncio.run(later()), y
+
+
+@met_by("MD0402", X)
+def refuses_shapes(x):
+    y = x + 1
+    try:
+        return y @ torch.ones(5, 5)
+    except RuntimeError as error:
+        return type(error), y
+
+
+@met_by("MD0405", X)
+def changes_its_own_size(x):
+    y = x.clone()
+    y.resize_(2)
+    return y
+
+
+@met_by("MD0406", torch.arange(3.0, requires_grad=True))
+def registers_a_hook(x):
+    y = x * 2
+    y.register_hook(lambda grad: grad * 2)
+    return (y * 3).detach()
+
+
+@met_by("MD0408", X)
+def switches_torch(x):
+    y = x + 1
+    torch.set_printoptions(precision=4)
+    torch.set_flush_denormal(False)
+    torch.use_deterministic_algorithms(False)
+    return y * 2
+
+
+@met_by("MD0409", torch.arange(3.0, requires_grad=True))
+def runs_backward(x):
+    y = (x * 2).sum()
+    y.backward()
+    return y.detach() + 1
+
+
+@met_by("MD0413", X)
+def reaches_memory(x):
+    y = x + 1
+    return y.data_ptr() != 0, y * 2
+
+
+@met_by("MD0417", X)
+def copies(x):
+    y = (x + 1).detach()
+    return copy.deepcopy(y), y * 2
+
+
+@met_by("MD0501", 3, rewrite=False)
+def has_no_tensor(n):
+    return n + 1
+
+
+@met_by("MD0502", X)
+def is_a_generator(x):
+    print("first")
+    return [y for y in counting(x)]
+
+
+def counting(x):
+    yield x + 1
+    print("inside")
+    yield x + 2
+
+
+@met_by("MD0507", X)
+def cannot_be_split(x):
+    y = x + 1
+    print("now")
+    return y, sorted(vars())
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    yield
+    minidynamo.reset()
+
+
+@pytest.mark.parametrize("id", PROGRAMS)
+def test_the_reason_is_met_and_python_goes_on(id):
+    fn, args, settings = PROGRAMS[id]
+    with minidynamo.config.patch(settings.pop("config", {})):
+        found = check(fn, *args, cached=False, **settings)
+    assert found.breaks[id] + found.skips[id] > 0, f"breaks {dict(found.breaks)}, skips {dict(found.skips)}"
+
+
+# ------------------------------------------------------------------ the rest, and why
+ELSEWHERE = {
+}
+
+NOT_YET = {
+}
+
+
+def test_every_reason_is_accounted_for():
+    lists = [set(PROGRAMS), set(ELSEWHERE), set(NOT_YET)]
+    assert set().union(*lists) == set(REASONS)
+    assert sum(map(len, lists)) == len(REASONS), "a reason is in two lists"
+
+
+@pytest.mark.parametrize("id", ELSEWHERE)
+def test_the_other_file_names_it(id):
+    text = (TESTS / ELSEWHERE[id]).read_text(encoding="utf-8")
+    names = [name for name, reason in vars(minidynamo.reasons).items() if reason is REASONS[id]]
+    assert id in text or any(name in text for name in names)
