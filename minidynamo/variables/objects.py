@@ -1,6 +1,7 @@
 """User objects: the object part (dict, slots) and, for subclasses of builtins, the builtin part."""
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from minidynamo import reasons
@@ -449,7 +450,13 @@ def is_user_object(obj: Any) -> bool:
     """An instance of a class defined in Python, whose memory is object's or a modelled builtin's."""
     cls = type(obj)
     return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) is object and not issubclass(cls, type) \
-        and cls.__module__ != "builtins"
+        and cls.__module__ != "builtins" and not has_own_access(cls)
+
+
+def has_own_access(cls: type) -> bool:
+    """Whether a C base reads or writes attributes in its own way, as threading.local does; object's slots refuse it."""
+    return any(type(vars(klass).get(name)) is types.WrapperDescriptorType
+               for klass in cls.__mro__[:-1] for name in ("__getattribute__", "__setattr__"))
 
 
 @builds_when("user object", is_user_object)
