@@ -1,4 +1,4 @@
-"""Public exceptions."""
+"""Exceptions that users see; each says what to do about it."""
 from minidynamo.reasons.errors import (
     BackendCompilerFailed,
     InternalError,

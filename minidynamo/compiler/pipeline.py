@@ -25,6 +25,7 @@ from minidynamo.compiler.frame import CodeState, Compiled, Frame, Options, Skipp
 from minidynamo.compiler.limits import over_limit, why_missed
 from minidynamo.compiler.preserve import preserved
 from minidynamo.compiler.report import READERS, Report, tell
+from minidynamo.model.variable import CannotRebuild
 from minidynamo.observe import metrics, recorder, say, wants, warn
 from minidynamo.reasons import Reason, Stop
 from minidynamo.reasons.errors import BackendCompilerFailed, InternalError, MiniDynamoError, Unsupported
@@ -158,7 +159,11 @@ def _emit(work: Work) -> None:
         work.code = work.frame.code
         _count_skip(work, stop)
         return
-    work.code = work.report.new_code = work.frontend.emit(work.trace, work.lowered, work.call)
+    try:
+        work.code = work.report.new_code = work.frontend.emit(work.trace, work.lowered, work.call)
+    except CannotRebuild as lost:           # found only while writing; nothing is installed yet
+        stop = Stop(reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why})
+        raise Left(stop) from lost
 
 
 def _guard(work: Work) -> None:
