@@ -1,6 +1,7 @@
 """The symbolic machine: frame state, step loop, handlers by opcode family, inlining, unwinding."""
 from minidynamo.interp import build, calls, class_bodies, generators, jumps, names, operators, stack_ops, unwind  # noqa: F401  (handlers)
 from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (declarations)
+from minidynamo.polyfills import copying as _copying  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
     caches,
@@ -13,6 +14,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     modules,
     nn,
     numpy_,
+    proxies,
     regex,
     subclasses,
     torch_objects,

@@ -95,6 +95,9 @@ class MadeClassVariable(ClassVariable):
     # ---- attributes
     def set_own(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         """type_setattro without the metaclass's own ``__setattr__``."""
+        if name in ("__name__", "__qualname__") and value is not None and value.py_type() is str:
+            self.rename(tx, name, value)
+            return
         found = type_lookup(tx, type(self.cls), name)
         if found is not None and attrs.is_data(found) and name not in DICT_BACKED:
             descriptor = attrs.class_value(tx, found)
@@ -117,6 +120,16 @@ class MadeClassVariable(ClassVariable):
             writes[name] = value
         tx.journal.put(tx.class_writes, self.cls, writes)
         tx.journal.set(tx, "type_memo", {})
+
+
+    def rename(self, tx: Any, name: str, value: VariableTracker) -> None:
+        """type_set_name and type_set_qualname."""
+        tx.journal.did(mirror, self.cls, name, getattr(self.cls, name))
+        mirror(self.cls, name, value.as_constant())
+        if name == "__qualname__":
+            tx.journal.put(self.early, name, value)
+            if name not in self.names:
+                tx.journal.set(self, "names", (*self.names, name))
 
 
 def mirror(cls: type, name: str, value: Any) -> None:

@@ -72,7 +72,7 @@ class ClassVariable(HashedByIdentity):
         """type_setattro, the metaclass's own ``__setattr__`` apart."""
         if self.cls.__flags__ & attrs.IMMUTABLE_TYPE:
             tx.raise_(TypeError, f"cannot set '{name}' attribute of immutable type '{self.cls.__name__}'")
-        if name.startswith("__") or self.source is None:
+        if name in SLOT_NAMES or self.source is None:
             tx.unsupported(self, f".{name} = ...")
         if value is None and (name not in vars(self.cls)):
             tx.unsupported(self, f"del .{name}")
@@ -181,6 +181,13 @@ def missing_abstract(tx: Any, me: ClassVariable) -> VariableTracker:
     tx.raise_(AttributeError, "__abstractmethods__")
 
 
+# Names behind which a C slot of the type stands, or a getset of type itself: writing them changes more than a name.
+SLOT_NAMES = frozenset(
+    {"__new__", "__init__", "__del__", "__call__", "__get__", "__set__", "__delete__", "__next__", "__await__", "__aiter__",
+     "__anext__", "__matmul__", "__rmatmul__", "__imatmul__", "__getattr__", "__set_name__", "__init_subclass__",
+     "__class_getitem__", "__slots__"}
+    | {name for kind in (object, type, int, float, complex, str, list, dict, set, tuple, bytearray)
+       for name, raw in vars(kind).items() if name.startswith("__") and not isinstance(raw, str)})
 HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
 
 CLASS_ATTRIBUTES = {

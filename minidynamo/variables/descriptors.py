@@ -6,7 +6,7 @@ from typing import Any
 
 from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import Methods, builds, meaning
-from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, defines, real
 from minidynamo.protocol.attrs import attribute_error, bind_value
 from minidynamo.sources import Attr
 from minidynamo.variables.classes import ClassVariable
@@ -248,7 +248,7 @@ class ClassMethodVariable(DescriptorVariable):
         function = self.part(tx, "__func__")
         if hasattr(function.py_type(), "__get__") and not isinstance(function, ClassVariable):
             return bind_value(tx, function, owner, owner.cls)
-        if not hasattr(function.py_type(), "__call__"):
+        if not defines(function.py_type(), "__call__"):
             tx.unsupported(function, "as a class method")
         return BoundMethodVariable(function, owner)
 

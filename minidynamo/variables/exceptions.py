@@ -294,6 +294,26 @@ def clear_frames(tx, value, /):
     return ConstantVariable(None)
 
 
+def exc_info(tx):
+    """sys.exc_info: what this frame handles, or that its caller handles nothing."""
+    exc = tx.handled
+    if exc is None:
+        if tx.caller_handles:
+            tx.stop(reasons.DUNDER_TRACEBACK, text="sys.exc_info()")
+        tx.guard(Predicate(tx.builtins_source, nothing_handled, "the caller handles no exception"))
+        return TupleVariable([ConstantVariable(None)] * 3)
+    return TupleVariable([tx.type_of(exc), exc, read_traceback(tx, exc)])
+
+
+def exception(tx):
+    """sys.exception."""
+    return exc_info(tx).items[1]
+
+
+meaning(sys.exc_info)(exc_info)
+meaning(sys.exception)(exception)
+
+
 def add_note(tx, exc, note, /):
     """BaseException_add_note."""
     if not issubclass(note.py_type(), str):

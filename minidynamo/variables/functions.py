@@ -9,7 +9,7 @@ from minidynamo import reasons
 from minidynamo.guards.kinds import CodeIs, Equal, SameObject, TypeIs
 from minidynamo.model import marks
 from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES, builds, meaning, wraps
-from minidynamo.model.variable import CannotRebuild, IdKey, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, IdKey, VariableTracker, defines, real
 from minidynamo.protocol import calls
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
@@ -407,6 +407,16 @@ class BoundMethodVariable(VariableTracker):
 
     def key(self, tx: Any) -> Any:
         return ("bound method", IdKey(real(tx, self.function).identity()), IdKey(real(tx, self.obj).identity()))
+
+
+@meaning(types.MethodType)
+def call_method_type(tx, function, obj, /):
+    """method_new_impl."""
+    if not defines(function.py_type(), "__call__"):
+        tx.raise_(TypeError, "first argument must be callable")
+    if obj.py_type() is type(None):
+        tx.raise_(TypeError, "instance must not be None")
+    return BoundMethodVariable(function, obj)
 
 
 @builds(types.MethodType)

@@ -273,7 +273,9 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__hash__")
         if method is not None:
             result = tx.call(method, [])
-            return ConstantVariable(as_hash(result.as_constant()))
+            if not issubclass(result.py_type(), int):
+                tx.raise_(TypeError, "__hash__ method should return an integer")
+            return ConstantVariable(as_hash(tx.builtin_part(result).as_constant()))
         if self.inner is not None:
             return self.inner.tp_hash(tx)
         if self.obj is None:

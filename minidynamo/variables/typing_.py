@@ -13,7 +13,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, SameObject
-from minidynamo.model.tables import builds, wraps
+from minidynamo.model.tables import builds, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import attribute_error
@@ -72,6 +72,9 @@ class TypingVariable(VariableTracker):
             out.load_object_unchecked(self.value)        # immutable, and one object however often it is asked for
             return
         symbol, left, right = self.recipe
+        if symbol == "call":
+            out.call_function(types.GenericAlias, left, right)
+            return
         out.load(left)
         out.load(right)
         out.op("BINARY", symbol)
@@ -222,6 +225,14 @@ def build_typing(tx: Any, obj: Any, source: Any) -> VariableTracker:
 @wraps(*dict.fromkeys((*FRESH, *ALIASES, *FORMS)))
 def wrap_typing(tx: Any, obj: Any) -> VariableTracker:
     return TypingVariable(obj)
+
+
+@meaning(types.GenericAlias)
+def call_generic_alias(tx, origin, args, /):
+    """ga_new."""
+    key = args if isinstance(args, TupleVariable) else TupleVariable([args])
+    value = types.GenericAlias(real_part(tx, origin), real_part(tx, key))
+    return TypingVariable(value, None, ("call", origin, key))
 
 
 def subscript_class(tx: Any, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
