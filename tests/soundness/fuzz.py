@@ -1,0 +1,48 @@
+"""The long run: ``python -m tests.soundness.fuzz 20000 [first seed]`` writes and compares programs, one a seed."""
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import time
+import warnings
+
+from tests.soundness.compare import mismatch
+from tests.soundness.programs import write
+
+
+def choice(seed: int) -> tuple[str, dict[str, int]]:
+    """The program of a seed and the settings it is run under."""
+    numbers = random.Random(seed)
+    source = write(numbers.randrange, size=4 + numbers.randrange(16))
+    options = {}
+    if seed % 3 == 1:
+        options["force_break_at"] = 1 + numbers.randrange(60)
+    elif seed % 3 == 2:
+        options["force_break_every"] = 1 + numbers.randrange(12)
+    return source, options
+
+
+def run(seed: int) -> str | None:
+    source, options = choice(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mismatch(source, **options)
+
+
+def main(count: int, first: int = 0) -> int:
+    bad, start = [], time.monotonic()
+    for seed in range(first, first + count):
+        found = None
+        with contextlib.suppress(SyntaxError):      # `nonlocal` of a parameter and the like
+            found = run(seed)
+        if found is not None:
+            bad.append(seed)
+            print(f"seed {seed}: {found[:400]}", flush=True)
+    seconds = time.monotonic() - start
+    print(f"{count} programs from seed {first} in {seconds:.0f} s, {len(bad)} mismatches: {bad}")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))
