@@ -40,7 +40,7 @@ bench: $(READY)
 	$(PY) benchmarks/code.py
 
 fuzz: $(READY)
-	$(PY) -m pytest -q tests/soundness --fuzz $(N)
+	$(PY) -m tests.soundness.fuzz $(N)
 
 full: $(READY)
 	MINIDYNAMO_FULL=1 $(PY) -m pytest -q -n $(WORKERS) --dist worksteal

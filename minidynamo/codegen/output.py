@@ -236,22 +236,30 @@ def break_exit(out: Restore, trace: Any) -> None:
 
 def check_bound(out: Restore, name: str, protect: Any) -> None:
     """In a resume function the frame's own cell is a free variable: CPython's words for an empty one would be others."""
+    bound = out.label()
+    out.begin_call()
+    out.load_object_unchecked(unbound_error)
+    out.callable_done()
+    out.op("LOAD_CELL", name)
+    out.load_const(name)
+    out.call(2)
+    out.op("COPY", 1)
+    out.op("JUMP_IF", "none", bound)
     with protect:
-        out.begin_call()
-        out.load_object_unchecked(bound_or_raise)
-        out.callable_done()
-        out.op("LOAD_CELL", name)
-        out.load_const(name)
-        out.call(2)
-        out.op("POP")
+        out.op("RAISE", 1)
+    out.mark(bound)
+    out.op("POP")
 
 
-def bound_or_raise(cell: CellType, name: str) -> None:
-    """UnboundLocalError for an empty cell (format_exc_unbound in ceval.c)."""
+def unbound_error(cell: CellType, name: str) -> UnboundLocalError | None:
+    """What reading an empty cell raises (format_exc_unbound in ceval.c); the caller raises it, so no frame of ours shows."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
-        raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value") from None
+        pass
+    else:
+        return None
+    return UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
 
 
 def keep_locals(out: Restore, plan: Any) -> dict[str, str]:
@@ -387,21 +395,5 @@ def drive(out: Restore) -> None:
     out.op("LOAD_LOCAL", "___r")
     out.op("RETURN")
     out.mark(failed)
-    out.op("STORE_LOCAL", "___r")
-    out.begin_call()
-    out.load_object_unchecked(forget_frame)
-    out.callable_done()
-    out.op("LOAD_LOCAL", "___r")
-    out.call(1)
-    out.op("POP")
-    out.op("LOAD_LOCAL", "___r")
-    out.op("PUSH_NULL")
-    out.op("STORE_LOCAL", "___r")
-    out.op("RERAISE", 0)
-
-
-def forget_frame(error: BaseException) -> None:
-    """Take the outermost frame out of a traceback; the frame that called us is that one."""
-    traceback = BaseException.__traceback__.__get__(error)      # type: ignore[attr-defined]
-    BaseException.with_traceback(error, traceback.tb_next)
+    rerun.leave_by_error(out)
 

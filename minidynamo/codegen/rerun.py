@@ -99,7 +99,31 @@ class Original:
         names = dict(zip(code.co_varnames[count:count + only], values[count:]))
         rest = list(values[count + only:])
         extra = rest.pop(0) if code.co_flags & inspect.CO_VARARGS else ()
-        return function(*values[:count], *extra, **names, **(rest[0] if rest else {}))
+        try:
+            return function(*values[:count], *extra, **names, **(rest[0] if rest else {}))
+        except BaseException as error:
+            forget_frame(error)
+            raise
+
+
+def forget_frame(error: BaseException) -> None:
+    """Take the outermost frame out of a traceback: to the user, a frame and those that go on for it are one."""
+    traceback = BaseException.__traceback__.__get__(error)      # type: ignore[attr-defined]
+    BaseException.with_traceback(error, traceback.tb_next)
+
+
+def leave_by_error(out: Any) -> None:
+    """The stack holds an exception that a frame standing for this one raised."""
+    out.op("STORE_LOCAL", "___error")
+    out.begin_call()
+    out.load_object_unchecked(forget_frame)
+    out.callable_done()
+    out.op("LOAD_LOCAL", "___error")
+    out.call(1)
+    out.op("POP")
+    out.op("LOAD_LOCAL", "___error")
+    out.op("DELETE_LOCAL", "___error")
+    out.op("RERAISE", 0)
 
 
 def original_code(out: Any, program: Program) -> None:
@@ -115,5 +139,9 @@ def original_code(out: Any, program: Program) -> None:
     for name in parameters:
         out.op("LOAD_DEREF" if name in program.cellvars else "LOAD_LOCAL", name)
     out.op("BUILD_TUPLE", len(parameters))
-    out.call(2)
+    failed = out.label()
+    with out.protected(failed, 0):
+        out.call(2)
     out.op("RETURN")
+    out.mark(failed)
+    leave_by_error(out)

@@ -221,6 +221,8 @@ def _run(work: Work, compile_id: tuple[int, int]) -> Compiled | Skipped:
         left = error
     except Stop as stop:                            # one that the interpreter let through: a skip all the same
         left = Left(stop)
+    except CannotRebuild as lost:                   # found out only when its code was to be written
+        left = Left(Stop(reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why}))
     except RecursionError:                          # very deep data, or a caller near Python's own limit
         left = Left(Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}))
     except MiniDynamoError:

@@ -19,6 +19,7 @@ from minidynamo.graph import ambient
 from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
 from minidynamo.graph.overlap import may_overlap
 from minidynamo.graph.shapes import Shapes
+from minidynamo.graph.symbols import UnknownSymbol
 from minidynamo.graph.tape import Node, Tape
 from minidynamo.guards.kinds import (
     Aliased, DefaultDevice, GlobalState, Guard, ModeStack, NotAliased, SameObject, TypeIs)
@@ -331,7 +332,7 @@ class Tracer(Services):
             self.op_error(name, error.original)
         except DataDependent as error:
             self.stop(reasons.DATA_DEPENDENT_VALUE, op=name)
-        except (UnsupportedByFake, CannotFake) as error:
+        except (UnsupportedByFake, CannotFake, UnknownSymbol) as error:
             self.stop(reasons.FAKE_UNSUPPORTED, op=name, error=str(error))
 
     def place(self) -> LazyWhere:

@@ -156,7 +156,10 @@ WHAT = {type(iter({})): "keys", type(iter({}.values())): "values", type(iter({}.
 
 def stands_plainly(iterator: Any) -> bool:
     """Whether what an iterator has left is the end of what its dict or set holds."""
-    left = iterator.__reduce__()[1][0]
+    try:
+        left = iterator.__reduce__()[1][0]
+    except RuntimeError:                # it changed size under its iterator
+        return False
     if not left or len(left) != items_left(iterator):
         return False
     owner = iterated(iterator)

@@ -117,10 +117,10 @@ class SymVariable(VariableTracker):
         if theirs is None:
             return NotImplemented
         left, right = (theirs, self) if reflected else (self, theirs)
-        if not expressible(symbol, left, right):
-            return constant(left).nb_binary(tx, symbol, constant(right), False)
-        if symbol in ("/", "//", "%") and not truth(compute(operator.ne, right, 0)):
-            return constant(left).nb_binary(tx, symbol, constant(right), False)       # raises what Python raises
+        # what torch cannot express or Python raises, of the operands as they are: True & True is no int
+        if not expressible(symbol, left, right) or symbol in ("/", "//", "%") and not truth(compute(operator.ne, right, 0)):
+            mine, others = self.constant(), other.constant() if isinstance(other, SymVariable) else other
+            return others.nb_binary(tx, symbol, mine, False) if reflected else mine.nb_binary(tx, symbol, others, False)
         return apply(tx, numbers.BINARY[symbol], left, right)
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
@@ -150,7 +150,7 @@ class SymVariable(VariableTracker):
             return NotImplemented
         if any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is bool) for o in (self, theirs)) or \
                 isinstance(theirs, float) and self.py_type() is int:
-            return self.constant().tp_richcompare(tx, symbol, constant(theirs))
+            return self.constant().tp_richcompare(tx, symbol, other.constant() if isinstance(other, SymVariable) else other)
         return apply(tx, COMPARE[symbol], self, theirs)
 
     def logical_not(self, tx: Any) -> VariableTracker:
@@ -181,16 +181,12 @@ EXACT_FLOATS = frozenset({operator.truediv, float})      # of ints: one rounding
 
 
 def operand(value: VariableTracker) -> Any:
-    """What stands beside a symbol in arithmetic, or None."""
+    """What stands beside a symbol in arithmetic, or None; sympy knows no arithmetic with truth values."""
     if isinstance(value, SymVariable):
         return value
     if isinstance(value, ConstantVariable) and type(value.value) in (int, float, bool):
-        return value.value
+        return int(value.value) if type(value.value) is bool else value.value
     return None
-
-
-def constant(value: Any) -> ConstantVariable:
-    return value.constant() if isinstance(value, SymVariable) else ConstantVariable(value)
 
 
 def as_plain(value: Any) -> Any:

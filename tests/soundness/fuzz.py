@@ -23,19 +23,19 @@ def choice(seed: int) -> tuple[str, dict[str, int]]:
     return source, options
 
 
-def run(seed: int) -> str | None:
+def result(seed: int) -> str | None:
+    """Where the seed's program parts from plain Python; None also for one that is no Python at all."""
     source, options = choice(seed)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.suppress(SyntaxError):       # `nonlocal` of a parameter and the like
         warnings.simplefilter("ignore")
         return mismatch(source, **options)
+    return None
 
 
 def main(count: int, first: int = 0) -> int:
     bad, start = [], time.monotonic()
     for seed in range(first, first + count):
-        found = None
-        with contextlib.suppress(SyntaxError):      # `nonlocal` of a parameter and the like
-            found = run(seed)
+        found = result(seed)
         if found is not None:
             bad.append(seed)
             print(f"seed {seed}: {found[:400]}", flush=True)
