@@ -589,7 +589,7 @@ def bind_raw(raw: Any, obj: Any) -> Any:
 
     The type is always given: method_get in descrobject.c reads it unasked for methods that want their class.
     """
-    return raw.__get__(None, obj) if isinstance(obj, type) and isinstance(raw, types.ClassMethodDescriptorType) \
+    return raw.__get__(None, obj) if issubclass(type(obj), type) and isinstance(raw, types.ClassMethodDescriptorType) \
         else raw.__get__(obj, type(obj))
 
 
