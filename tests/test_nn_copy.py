@@ -49,7 +49,7 @@ def empty(c, x):
 
 @pytest.mark.parametrize("fn", [deep, shallow, empty])
 def test_objects(fn):
-    check(fn, Config(), torch.ones(2), graphs=1, cached=False)
+    check(fn, Config(), torch.ones(2), min_graphs=1, cached=False)
 
 
 def test_cycles():

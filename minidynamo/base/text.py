@@ -28,7 +28,7 @@ def name_of(obj: Any) -> str:
         return name_of(obj.__func__)
     name = _text_attr(obj, "__qualname__") or _text_attr(obj, "__name__")
     if name is None:
-        return f"<{type_name(obj)} object>" if not isinstance(obj, type) else "<class>"
+        return f"<{type_name(obj)} object>" if not issubclass(type(obj), type) else "<class>"
     module = _text_attr(obj, "__module__")
     return name if module in (None, "builtins", "__main__") else f"{module}.{name}"
 
@@ -36,7 +36,7 @@ def name_of(obj: Any) -> str:
 def _text_attr(obj: Any, name: str) -> str | None:
     """A string attribute of the object itself; user ``__getattr__`` is not asked."""
     try:
-        value = object.__getattribute__(obj, name) if not isinstance(obj, type) else type.__getattribute__(obj, name)
+        value = object.__getattribute__(obj, name) if not issubclass(type(obj), type) else type.__getattribute__(obj, name)
     except AttributeError:
         return None
     return value if type(value) is str else None

@@ -51,7 +51,7 @@ def why_skip(code: CodeType, frame_locals: dict[str, Any]) -> Skip | None:
         return Skip(DISABLED_FRAME, {"name": code.co_qualname}, True)
     family = family_of(code.co_filename)
     if family == "user":
-        if code.co_argcount and isinstance(frame_locals.get(code.co_varnames[0]), torch._C._FunctionBase):
+        if code.co_argcount and issubclass(type(frame_locals.get(code.co_varnames[0])), torch._C._FunctionBase):
             # Autograd makes a new context for each call; what holds for one holds for no other.
             return Skip(AUTOGRAD_FUNCTION, {"name": code.co_qualname, "why": "a context made by autograd"}, True)
         return None
@@ -92,12 +92,12 @@ def _family(filename: str) -> str:
 def holds_tensor(values: Iterable[Any]) -> bool:
     """Whether a tensor is among `values`, or directly inside a plain list, tuple or dict there."""
     for value in values:
-        if isinstance(value, torch.Tensor):
+        kind = type(value)              # isinstance would ask a user's __class__
+        if issubclass(kind, torch.Tensor):
             return True
-        kind = type(value)
         if kind in (list, tuple):
-            if any(isinstance(item, torch.Tensor) for item in value[:64]):
+            if any(issubclass(type(item), torch.Tensor) for item in value[:64]):
                 return True
-        elif kind is dict and len(value) <= 64 and any(isinstance(item, torch.Tensor) for item in value.values()):
+        elif kind is dict and len(value) <= 64 and any(issubclass(type(item), torch.Tensor) for item in value.values()):
             return True
     return False
