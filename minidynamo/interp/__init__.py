@@ -4,6 +4,7 @@ from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (de
 from minidynamo.polyfills import copying as _copying  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
+    buffers,
     caches,
     collections_,
     descriptors,

@@ -152,6 +152,8 @@ def call_float(tx, x=None, /):
         return ConstantVariable(0.0)
     if x.py_type() in (str, bytes):
         return tx.fold(float, [x])
+    if hasattr(inner(x), "buffer"):
+        return tx.fold(float, [tx.wrap(inner(x).buffer())])
     return numbers.unary(tx, "float", x)
 
 
@@ -175,6 +177,8 @@ def call_bytes(tx, *args, **kwargs):
             return ConstantVariable(bytes(items))
         except (ValueError, TypeError) as error:
             tx.raise_real(error)
+    if args and hasattr(inner(args[0]), "buffer"):
+        return ConstantVariable(inner(args[0]).buffer())
     return tx.fold(bytes, list(args), kwargs)
 
 

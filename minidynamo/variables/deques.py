@@ -147,7 +147,7 @@ class DequeVariable(ListVariable):
         part = inner(other)
         if not isinstance(part, DequeVariable):
             return NotImplemented
-        return sequence_compare(tx, symbol, self.items, part.items)
+        return sequence_compare(tx, symbol, self, part)
 
     def tp_hash(self, tx: Any) -> VariableTracker:
         tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")

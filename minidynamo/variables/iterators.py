@@ -63,7 +63,8 @@ class SequenceIterator(IteratorVariable):
     """Live iterator by index: list, tuple, str, bytes, or any ``__getitem__``."""
 
     __slots__ = ("sequence", "index", "made_at")
-    TYPES = {list: type(iter([])), tuple: type(iter(())), str: type(iter("")), bytes: type(iter(b""))}
+    TYPES = {list: type(iter([])), tuple: type(iter(())), str: type(iter("")), bytes: type(iter(b"")),
+             bytearray: type(iter(bytearray()))}
 
     def __init__(self, sequence: VariableTracker, index: int | None = 0, source: Any = None) -> None:
         self.sequence, self.index, self.source = sequence, index, source

@@ -7,7 +7,7 @@ from minidynamo.guards.kinds import Equal, TypeIs
 from minidynamo.model.tables import PROXIES, Methods, builds, fold, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
-from minidynamo.protocol.attrs import attribute_error
+from minidynamo.protocol.attrs import attribute_error, describe, type_lookup
 from minidynamo.sources import Attr
 from minidynamo.variables.constants import ConstantVariable, index_or_slice
 
@@ -83,11 +83,15 @@ class RangeVariable(VariableTracker):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         if name in ("start", "stop", "step"):
             return ConstantVariable(getattr(self.value, name))
-        if name == "__class__":
-            return tx.wrap(range)
-        if not hasattr(range, name):
-            attribute_error(tx, self, name)
-        return tx.bound_c_method(self, getattr(range, name))
+        return attribute_of_type(tx, self, name)
+
+
+def attribute_of_type(tx: Any, value: VariableTracker, name: str) -> VariableTracker:
+    """An attribute of a C type whose instances have none of their own."""
+    found = type_lookup(tx, value.py_type(), name)
+    if found is None:
+        attribute_error(tx, value, name)
+    return tx.wrap(value.py_type()) if name == "__class__" else describe(tx, found, value, value.py_type())
 
 
 fold(range.index, range.count)
@@ -142,9 +146,7 @@ class SliceVariable(VariableTracker):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         if name in ("start", "stop", "step"):
             return real(tx, getattr(self, name))
-        if not hasattr(slice, name):
-            attribute_error(tx, self, name)
-        return tx.wrap(slice) if name == "__class__" else tx.bound_c_method(self, getattr(slice, name))
+        return attribute_of_type(tx, self, name)
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if not isinstance(other, SliceVariable):

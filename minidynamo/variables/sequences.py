@@ -105,25 +105,26 @@ class SequenceVariable(VariableTracker):
         inner = getattr(other, "inner", None) or other
         if not isinstance(inner, SequenceVariable) or inner.owner is not self.owner:
             return NotImplemented
-        return sequence_compare(tx, symbol, self.items, inner.items)
+        return sequence_compare(tx, symbol, self, inner)
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
 
 
-def sequence_compare(tx: Any, symbol: str, left: list, right: list) -> VariableTracker:
-    """list_richcompare and tuplerichcompare: the first pair that differs decides."""
-    if symbol in ("==", "!=") and len(left) != len(right):
+def sequence_compare(tx: Any, symbol: str, left: Any, right: Any) -> VariableTracker:
+    """list_richcompare and tuplerichcompare: the first pair that differs decides; items are read as they are now."""
+    if symbol in ("==", "!=") and len(left.items) != len(right.items):
         return ConstantVariable(symbol == "!=")
     index = 0
-    while index < len(left) and index < len(right):
-        a, b = real(tx, left[index]), real(tx, right[index])
-        if not cmp.same_or_equal(tx, a, b):
-            if symbol in ("==", "!="):
-                return ConstantVariable(symbol == "!=")
-            return cmp.compare(tx, symbol, a, b)
+    while index < len(left.items) and index < len(right.items):
+        if not cmp.same_or_equal(tx, real(tx, left.items[index]), real(tx, right.items[index])):
+            break
         index += 1
-    return ConstantVariable(cmp.COMPARE[symbol](len(left), len(right)))
+    if index >= len(left.items) or index >= len(right.items):
+        return ConstantVariable(cmp.COMPARE[symbol](len(left.items), len(right.items)))
+    if symbol in ("==", "!="):
+        return ConstantVariable(symbol == "!=")
+    return cmp.compare(tx, symbol, real(tx, left.items[index]), real(tx, right.items[index]))
 
 
 class TupleVariable(SequenceVariable):

@@ -12,6 +12,7 @@ from minidynamo.protocol import attrs, calls, compare, iters, numbers
 from minidynamo.variables import exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.buffers import BytearrayVariable
 from minidynamo.variables.deques import DequeVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.mappings import DictVariable
@@ -183,9 +184,24 @@ meaning(vars(object)["__format__"])(object_format)
 meaning(vars(object)["__init_subclass__"])(object_init_subclass)
 
 
+# What the constructors of containers call themselves where there are too many arguments; None: by the class's name.
+NAMES = {list: "list", tuple: "tuple", dict: "dict", set: None, frozenset: None}
+
+
+def check_part_arguments(tx: Any, cls: type, base: type, other: str, args: list, kwargs: dict) -> None:
+    """At most one argument, and no names unless the class has an `other` constructor method of its own."""
+    if base not in NAMES:
+        return
+    if kwargs and base is not dict and (base is set or getattr(cls, other) is getattr(base, other)):
+        tx.raise_(TypeError, f"{base.__name__}() takes no keyword arguments")
+    if len(args) > 1:
+        tx.raise_(TypeError, f"{NAMES[base] or cls.__name__} expected at most 1 argument, got {len(args)}")
+
+
 def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> VariableTracker | None:
     """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part; None for other C types."""
     part = inner(self)
+    check_part_arguments(tx, self.py_type(), getattr(part, "owner", object), "__new__", args, kwargs)
     if hasattr(part, "init"):
         part.init(tx, self, args, kwargs)
     elif isinstance(part, DictVariable):
@@ -281,6 +297,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     maker = PARTS.get(real_base if issubclass(real_base, base) else base)
     if maker is None or made is base:
         return tx.call_unknown_c(made, args, kwargs)
+    if real_base in (tuple, frozenset):
+        check_part_arguments(tx, made, real_base, "__init__", args, kwargs)
     instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
     instance.made_at = tx.root_step
     return instance
@@ -298,6 +316,7 @@ PARTS: dict[type, Any] = {
     collections.OrderedDict: lambda tx, args, kwargs: OrderedDictVariable({}),
     collections.defaultdict: lambda tx, args, kwargs: DefaultDictVariable({}, NONE),
     collections.deque: lambda tx, args, kwargs: DequeVariable([], None),
+    bytearray: lambda tx, args, kwargs: BytearrayVariable(b""),
     set: lambda tx, args, kwargs: SetVariable({}),
     tuple: lambda tx, args, kwargs: TuplePart(iters.collect(tx, args[0]) if args else []),
     frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(
