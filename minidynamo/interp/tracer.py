@@ -183,7 +183,7 @@ class Tracer(Services):
     def guard_distinct(self, left: VariableTracker, right: VariableTracker) -> None:
         """The sources lead to two objects.  Unlike types are guarded as such; literals are guarded by value."""
         assert left.source is not None and right.source is not None
-        if left.py_type() is right.py_type() and not isinstance(left, constants.ConstantVariable):
+        if left.py_type() is right.py_type() and left.py_type() not in constants.LITERAL_TYPES:
             self.guard(NotAliased((left.source, right.source)))
 
     def guard_type(self, source: Source, obj: Any) -> None:
