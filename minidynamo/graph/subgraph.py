@@ -54,6 +54,13 @@ class ChildTape(Tape):
             self.journal.put(self._lifted, outer, known)
         return known
 
+    def input(self, value: Any, source: Any, *, fake: Any = None) -> Node:
+        """Users' values enter at the root and are captured like any other outer value."""
+        return self.parent.input(value, source, fake=fake)
+
+    def input_float(self, value: float, source: Any) -> Node:
+        return self.parent.input_float(value, source)
+
     def outer_symbol(self, symbol: Any, where: Any) -> Node:
         symbols = self.parent.symbols
         return self.capture(symbols.of_expression(symbol, where))

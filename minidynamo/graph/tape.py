@@ -96,6 +96,11 @@ class Tape:
         return self._append(Node(self, "call_method" if method else "call_function", target,
                                  args, kwargs, value, where))
 
+    def record(self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], value: Any,
+               where: Any = None) -> Node:
+        """Record a call whose result on fakes is known already."""
+        return self._append(Node(self, "call_function", target, self._own(tuple(args)), self._own(dict(kwargs)), value, where))
+
     def item(self, node: Node, index: Any, value: Any) -> Node:
         """``node[index]`` of a result that is a container; `value` is its fake."""
         key = (node.index, index)

@@ -9,6 +9,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     collections_,
     descriptors,
     getters,
+    hops,
     input_iterators,
     instance_checks,
     itertools_groups,

@@ -91,6 +91,7 @@ class Tracer(Services):
         self.at_exit: list[ambient.Setting] = []          # ... and what is to be set at the exit
         self.nesting = 0                                  # autocast regions entered, less those left
         self.watched: dict[int, VariableTracker] = {}     # arguments of deferred calls
+        self.pure: tuple[str, set[int]] | None = None     # op whose body is traced, values it may not change
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame
         self.caller_handles = sys.exc_info()[1] is not None   # an exception, before the frame handles one
@@ -200,6 +201,8 @@ class Tracer(Services):
         """The user's object behind `value` has changed; it is written back at the exit."""
         if id(value) in self.watched:
             self.stop(reasons.DEFERRED_ARGUMENT, kind=value.kind)
+        if self.pure is not None and (value.source is not None or id(value) in self.pure[1]):
+            self.stop(reasons.HIGHER_ORDER_BODY, op=self.pure[0], why=f"it changes a {value.kind}")
         if value.source is not None and id(value) not in self.changed:
             self.journal.put(self.changed, id(value), value)
             self.changed_at[id(value)] = self.where()

@@ -50,6 +50,8 @@ class _Walk:
             return (type(obj).__name__, repr(obj))
         if isinstance(obj, _SHARED):
             return ("the", id(obj), repr(obj))
+        if type(obj) is types.FunctionType and (obj.__globals__.get("__name__") or "").partition(".")[0] == "torch":
+            return ("torch", obj.__qualname__)      # torch's own state is not the program's
         number = self.seen.get(id(obj))
         if number is not None:
             return ("again", number)
