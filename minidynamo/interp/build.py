@@ -8,6 +8,7 @@ from minidynamo.interp.stack_ops import peek, pop, popn, popn_raw
 from minidynamo.interp.state import Frame
 from minidynamo.model.variable import real
 from minidynamo.protocol import iters
+from minidynamo.variables.exception_groups import prepare_reraise
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.ranges import SliceVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable
@@ -130,4 +131,7 @@ def stop_iteration_error(tx: Any, frame: Frame) -> None:
 
 @handles("INTRINSIC_2")
 def intrinsic_2(tx: Any, frame: Frame, op: Any) -> None:
-    tx.stop_op(op)
+    if op.arg != "PREP_RERAISE_STAR":
+        tx.stop_op(op)
+    raised, original = pop(tx, frame), pop(tx, frame)
+    frame.stack.append(prepare_reraise(tx, original, [real(tx, e) for e in raised.items]))

@@ -9,7 +9,7 @@ from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame, PreviousException
 from minidynamo.model.tracer import Raised
 from minidynamo.protocol.attrs import lookup_special
-from minidynamo.variables import exceptions
+from minidynamo.variables import exception_groups, exceptions
 
 
 @handles("RAISE")
@@ -55,7 +55,11 @@ def check_exc_match(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("CHECK_EG_MATCH")
 def check_eg_match(tx: Any, frame: Frame, op: Any) -> None:
-    tx.stop(reasons.EXCEPTION_GROUP)
+    kind, exc = pop(tx, frame), pop(tx, frame)
+    rest, match = exception_groups.group_match(tx, exc, kind)
+    frame.stack.extend((rest, match))
+    if not exceptions.is_none(match):
+        tx.handled = match
 
 
 @handles("BEFORE_WITH")

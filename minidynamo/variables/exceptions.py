@@ -9,7 +9,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, TypeIs
 from minidynamo.model.tables import WRAP, builds_subclasses, meaning
-from minidynamo.model.variable import CannotRebuild, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, real
 from minidynamo.protocol.attrs import special_is_python
 from minidynamo.sources import Attr
 from minidynamo.variables import opaque
@@ -41,7 +41,7 @@ class ExceptionVariable(ObjectVariable):
     ``context`` and ``cause`` are None, a value, or one of the `Unread`; ``suppress`` is None while unread.
     """
 
-    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "raised_at")
+    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "raised_at", "trace")
     kind = "exception"
 
     def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
@@ -51,6 +51,7 @@ class ExceptionVariable(ObjectVariable):
         self.cause: VariableTracker | None = None
         self.suppress: bool | None = False
         self.raised_at: int | None = None
+        self.trace: object = None                # another one after each raise: stands for the traceback
 
     @property
     def args(self) -> list[VariableTracker]:
@@ -429,12 +430,33 @@ def c_field(tx: Any, exc: ExceptionVariable, name: str) -> VariableTracker:
 
 
 def new_exception(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTracker:
-    """BaseException.__new__."""
+    """BaseException.__new__; that of OSError chooses the class by the number."""
+    if issubclass(cls, OSError) and len(args) > 1:
+        return new_os_error(tx, cls, args)
     return ExceptionVariable(cls, list(args))
+
+
+def new_os_error(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTracker:
+    """OSError_new, asked of the builtin class itself."""
+    base = builtin_exception(cls)
+    if base is not cls:
+        tx.stop(reasons.OPAQUE_VALUE, text=f"{cls.__name__}(...)", kind="a subclass of OSError with an error number")
+    try:
+        made = base(*[a.as_constant() for a in args])
+    except TypeError as error:
+        tx.raise_real(error)
+    value = ExceptionVariable(type(made), [tx.wrap(a) for a in made.args])
+    for name in ("filename", "filename2"):
+        if getattr(made, name) is not None:
+            value.fields[name] = tx.wrap(getattr(made, name))
+    return value
 
 
 def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker], kwargs: dict) -> None:
     """BaseException.__init__ and those of builtin subclasses."""
+    if issubclass(exc.cls, OSError) and len(args) > 1 and not kwargs:
+        return                                                # done by OSError.__new__
+    check_arguments(tx, exc.cls, args)
     for name, value in kwargs.items():
         if name in ("name", "obj", "path"):
             tx.journal.put(exc.fields, name, value)
@@ -442,6 +464,21 @@ def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker],
             tx.raise_(TypeError, f"{builtin_exception(exc.cls).__name__}() takes no keyword arguments")
     tx.journal.set(exc, "args_tuple", TupleVariable(list(args)))
     tx.journal.set(exc, "args_written", exc.obj is not None)
+
+
+def check_arguments(tx: Any, cls: type, args: list[VariableTracker]) -> None:
+    """Builtin constructors that refuse arguments (UnicodeDecodeError, SyntaxError ...) are asked."""
+    base = builtin_exception(cls)
+    if base.__init__ is BaseException.__init__ or issubclass(base, BaseExceptionGroup):
+        return
+    try:
+        values = [real(tx, a).as_constant() for a in args]
+    except NotConstant:
+        return
+    try:
+        base(*values)
+    except Exception as error:
+        tx.raise_real(error)
 
 
 @builds_subclasses(BaseException)

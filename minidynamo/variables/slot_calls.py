@@ -9,7 +9,7 @@ from minidynamo import reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, calls, compare, iters, numbers
-from minidynamo.variables import exceptions
+from minidynamo.variables import exception_groups, exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.buffers import BytearrayVariable
@@ -283,6 +283,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} with abstract method{plural} {names}")
     if base is type:
         return tx.type_new(cls, args, kwargs)
+    if issubclass(made, BaseExceptionGroup):
+        return exception_groups.new_group(tx, made, args, kwargs)
     if issubclass(base, BaseException):
         return exceptions.new_exception(tx, made, args)
     if base is object:
