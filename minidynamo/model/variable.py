@@ -36,6 +36,11 @@ def defines(cls: type, name: str) -> bool:
     return any(name in vars(klass) for klass in cls.__mro__)
 
 
+def is_subtype(cls: type, base: type) -> bool:
+    """PyType_IsSubtype: by the MRO, whatever ``__subclasscheck__`` a metaclass has."""
+    return type.__subclasscheck__(base, cls)
+
+
 class VariableTracker:
     """One value.  `source` says where the user's object is, None if it was made while tracing."""
 

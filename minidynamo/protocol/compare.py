@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines
+from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
@@ -14,7 +14,7 @@ DUNDER = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "_
 def compare(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
     """do_richcompare: subclass priority, reflection, identity for == and !=."""
     left_type, right_type = left.py_type(), right.py_type()
-    swapped = left_type is not right_type and issubclass(right_type, left_type)
+    swapped = left_type is not right_type and is_subtype(right_type, left_type)
     if swapped:
         result = right.tp_richcompare(tx, SWAPPED[symbol], left)
         if result is not NotImplemented:

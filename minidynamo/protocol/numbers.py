@@ -5,7 +5,7 @@ import operator
 from typing import Any
 
 from minidynamo.base.text import tp_name
-from minidynamo.model.variable import VariableTracker
+from minidynamo.model.variable import VariableTracker, is_subtype
 
 BINARY = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -51,7 +51,7 @@ def binary_op1(tx: Any, symbol: str, left: VariableTracker, right: VariableTrack
         if result is NotImplemented and type(left) is not type(right):      # one of the two numbers is symbolic
             result = right.nb_binary(tx, symbol, left, True)
         return result
-    first = issubclass(right_type, left_type) and overrides_reflected(symbol, left_type, right_type)
+    first = is_subtype(right_type, left_type) and overrides_reflected(symbol, left_type, right_type)
     if first:
         result = right.nb_binary(tx, symbol, left, True)
         if result is not NotImplemented:
@@ -74,7 +74,7 @@ def divide(tx: Any, left: VariableTracker, right: VariableTracker) -> VariableTr
     order = [(left, "__divmod__", right), (right, "__rdivmod__", left)]
     if left_type is right_type:
         order.pop()
-    elif issubclass(right_type, left_type) and getattr(right_type, "__rdivmod__", 0) is not getattr(left_type, "__rdivmod__", 0):
+    elif is_subtype(right_type, left_type) and getattr(right_type, "__rdivmod__", 0) is not getattr(left_type, "__rdivmod__", 0):
         order.reverse()
     for value, name, other in order:
         method = tx.special_method(value, name)

@@ -15,7 +15,7 @@ from typing import Any
 from minidynamo import code, reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.tracer import Raised
-from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.model.variable import NotConstant, VariableTracker, is_subtype, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import describe, type_lookup
 from minidynamo.variables.classes import ClassVariable, lookup_in
@@ -231,9 +231,9 @@ def most_derived(tx: Any, meta: type, bases: list) -> type:
     """_PyType_CalculateMetaclass."""
     for base in bases:
         kind = base.py_type()
-        if issubclass(meta, kind):
+        if is_subtype(meta, kind):
             continue
-        if not issubclass(kind, meta):
+        if not is_subtype(kind, meta):
             tx.raise_(TypeError, "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass "
                                  "of the metaclasses of all its bases")
         meta = kind

@@ -7,7 +7,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
-from minidynamo.model.variable import CannotRebuild, VariableTracker
+from minidynamo.model.variable import CannotRebuild, VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
 from minidynamo.protocol.attrs import attribute_error, class_value, describe, is_data, type_lookup
 from minidynamo.sources import Attr
@@ -219,7 +219,7 @@ def type_call(tx: Any, cls: ClassVariable, args: list, kwargs: dict) -> Variable
     else:
         instance = tx.new_instance(cls, raw.__self__, args, kwargs)
     made = instance.py_type()
-    if not issubclass(made, cls.cls):
+    if not is_subtype(made, cls.cls):
         return instance
     init = type_lookup(tx, made, "__init__")
     if init.raw is object.__init__:
@@ -292,11 +292,11 @@ def call_super(tx, cls=None, obj=None, /):
         cls, obj = tx.super_arguments()
     if obj is None or not isinstance(cls, ClassVariable):
         tx.stop(reasons.UNSUPPORTED_CALL, call="super(cls)", kind="an unbound super")
-    if isinstance(obj, ClassVariable) and issubclass(obj.cls, cls.cls):
+    if isinstance(obj, ClassVariable) and is_subtype(obj.cls, cls.cls):
         start = obj.cls
     else:
         start = obj.py_type()
-        if not issubclass(start, cls.cls):
+        if not is_subtype(start, cls.cls):
             tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return SuperVariable(cls, obj, start)
 

@@ -9,7 +9,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, TypeIs
 from minidynamo.model.tables import WRAP, builds_subclasses, meaning
-from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, is_subtype, real
 from minidynamo.protocol.attrs import special_is_python
 from minidynamo.sources import Attr
 from minidynamo.variables import opaque
@@ -168,6 +168,9 @@ class ExceptionVariable(ObjectVariable):
     def folded(self, tx: Any, function: Any) -> VariableTracker:
         """A C computation over the arguments of a builtin exception, when they are literals."""
         values = [real(tx, a).as_constant() for a in self.args]
+        files = [optional(self.fields.get(name)).as_constant() for name in ("filename", "filename2")]
+        if issubclass(self.cls, OSError) and any(files):
+            values += [files[0], None, files[1]]
         return tx.wrap(function(builtin_exception(self.cls)(*values)))
 
 
@@ -394,7 +397,7 @@ def matches(tx: Any, exc: VariableTracker, kind: VariableTracker) -> bool:
     for one in kinds:
         if not isinstance(one, ClassVariable) or not issubclass(one.cls, BaseException):
             tx.raise_(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-    return any(issubclass(exc.py_type(), one.cls) for one in kinds)
+    return any(is_subtype(exc.py_type(), one.cls) for one in kinds)
 
 
 def copy_c_fields(tx: Any, exc: ExceptionVariable, error: BaseException) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate
 from minidynamo.model.tables import meaning
-from minidynamo.model.variable import VariableTracker, real
+from minidynamo.model.variable import VariableTracker, is_subtype, real
 from minidynamo.protocol import attrs, compare
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -107,10 +107,10 @@ class StillSubclass:
 def object_isinstance(tx: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
     """object_isinstance: the type, then what ``__class__`` says."""
     if isinstance(cls, ClassVariable):
-        if issubclass(obj.py_type(), cls.cls):
+        if is_subtype(obj.py_type(), cls.cls):
             return True
         claimed = claimed_class(tx, obj)
-        return claimed is not None and claimed.cls is not obj.py_type() and issubclass(claimed.cls, cls.cls)
+        return claimed is not None and claimed.cls is not obj.py_type() and is_subtype(claimed.cls, cls.cls)
     bases_or_error(tx, cls, "isinstance")
     claimed = attrs.getattr_or_none(tx, obj, "__class__")
     return claimed is not None and abstract_issubclass(tx, claimed, cls)

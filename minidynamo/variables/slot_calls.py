@@ -232,13 +232,13 @@ def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTr
     if owner is object:
         slot = OBJECT_SLOTS.get(name)
         return None if slot is None else slot(tx, *args, **kwargs)
+    if owner is type:
+        return class_slot(tx, name, args, kwargs)
     if name == "__init__":
         if issubclass(owner, BaseException):
             exceptions.init_exception(tx, self, args[1:], kwargs)
             return NONE
         return container_init(tx, self, args[1:], kwargs)
-    if owner is type:
-        return class_slot(tx, name, args, kwargs)
     if issubclass(owner, BaseException):
         return exception_slot(tx, name, args)
     if name in ("__getattribute__", "__setattr__", "__delattr__"):
@@ -263,6 +263,8 @@ def class_slot(tx: Any, name: str, args: list, kwargs: dict) -> VariableTracker 
     cls = args[0]
     if name == "__call__":
         return type_call(tx, cls, args[1:], kwargs)
+    if name == "__init__":
+        return type_init(tx, args[1:], kwargs)
     if name == "__getattribute__":
         return cls.tp_getattro(tx, args[1].as_constant())
     if name == "__repr__":
@@ -271,6 +273,15 @@ def class_slot(tx: Any, name: str, args: list, kwargs: dict) -> VariableTracker 
         cls.set_own(tx, args[1].as_constant(), args[2] if name == "__setattr__" else None)
         return NONE
     return None
+
+
+def type_init(tx: Any, args: list, kwargs: dict) -> VariableTracker:
+    """type_init: the work was done by ``type.__new__``."""
+    if len(args) == 1 and kwargs:
+        tx.raise_(TypeError, "type.__init__() takes no keyword arguments")
+    if len(args) not in (1, 3):
+        tx.raise_(TypeError, "type.__init__() takes 1 or 3 arguments")
+    return NONE
 
 
 # ---------------------------------------------------------------- constructors
