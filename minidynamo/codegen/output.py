@@ -13,6 +13,7 @@ from minidynamo.codegen import rerun
 from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
 from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
+from minidynamo.codegen.snapshot import emit_forget, emit_keep, what_to_keep
 from minidynamo.codegen.stack import after, jumped, letters, push_stack, run_op, take_stack
 from minidynamo.interp.breaks import uses_super
 from minidynamo.interp.state import PreviousException, Scope
@@ -24,14 +25,18 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
     tx, plan = trace.tracer, trace.plan
     out = Restore(tx, plan)
     out.pos = trace.program.ops[0].pos
-    original, failed = check_entry(out, tx), None
+    original, failed, kept = check_entry(out, tx), None, None
     compute_numbers(out)
     if call is not None:
-        if rerun.repeatable(tx):
+        kept = what_to_keep(tx)
+        if kept is not None:
             original = original or out.label()
-        if original is not None or rerun.switched(tx):
+            emit_keep(out, kept)
+        if kept is not None or rerun.switched(tx):
             failed = out.label()
         run_graph(out, lowered, call, failed)
+        if kept is not None:
+            emit_forget(out, kept)
     ambient(out, tx)
     if hasattr(trace.exit, "value"):
         if plan.effects:
@@ -43,7 +48,7 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
         break_exit(out, trace)
     if failed is not None:
         out.mark(failed)
-        rerun.graph_failed(out, tx, original if rerun.repeatable(tx) else None, set_state)
+        rerun.graph_failed(out, tx, original, kept, set_state)
     if original is not None:
         out.mark(original)
         rerun.original_code(out, trace.program)
