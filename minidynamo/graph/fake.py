@@ -36,6 +36,8 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from minidynamo.graph.fast_fake import hasten, slow_down
+
 if TYPE_CHECKING:
     from minidynamo.sources import Source
 
@@ -164,6 +166,7 @@ class FakeEnv:
         # A fallback runs the real kernel on made-up data: its effects are real and its shape
         # a guess.  While tracing that is unsound, so an op without a fake breaks instead.
         self.mode = FakeTensorMode(shape_env=self.shape_env, allow_fallback_kernels=False)
+        hasten(self.mode)
         # Otherwise ``data_ptr`` of a fake is 0 and a warning.
         self.mode._allow_unsafe_data_ptr_access = False
         self.faked: list[Faked] = []
@@ -264,6 +267,7 @@ class FakeEnv:
         then inputs are faked afresh, by contexts that hand out the symbols of the first time.
         """
         mode = self.mode
+        slow_down(mode)
         if self.inputs_changed():
             mode = FakeTensorMode(shape_env=self.shape_env)
         mode.allow_fallback_kernels = True  # backward formulas are the backend's business
