@@ -222,3 +222,13 @@ def test_a_slot_under_another_name_is_the_users():
         del d.a
         return x * d.b, d, d.missing
     check(f, A, graphs=1)
+
+
+PARAMETER, ITEMS = torch.nn.Parameter(torch.ones(20)), [1]
+
+
+def test_ids_of_the_users_objects_are_numbers():
+    def f(x, a, b):
+        ITEMS.append(2)
+        return x * PARAMETER if a == id(PARAMETER) else x - 1, b == id(ITEMS), id(PARAMETER) == a, id(ITEMS) != b
+    check(f, A, id(PARAMETER), id(ITEMS), graphs=1)

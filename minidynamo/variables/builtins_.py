@@ -46,8 +46,10 @@ def call_id(tx, obj, /):
         known = obj.as_object()
     except NotConstant:
         known = None
-    if known is None and not (isinstance(obj, ConstantVariable) and obj.value is None) or obj.source is None:
+    if obj.source is None:
         return tx.address_of(obj)
+    if known is None and not (isinstance(obj, ConstantVariable) and obj.value is None):
+        known = obj.source.fetch(tx.entry_locals, tx.entry_globals)     # changed by the trace, or not: the same object
     tx.guard_same(obj.source, known)
     return ConstantVariable(id(known))
 
