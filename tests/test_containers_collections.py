@@ -202,3 +202,35 @@ def test_wrong_arguments():
             lambda: "a".split(foo=1), lambda: zip(foo=1), lambda: range(), lambda: isinstance(1), lambda: next(),
             lambda: [].__len__(1), lambda: min(), lambda: {}.setdefault(), lambda: items.sort(foo=1), lambda: float(1, 2))], x + 1
     assert not check(fn, X, graphs=1).breaks
+
+
+class Times:
+    def __index__(self):
+        return 2
+
+    def __rmul__(self, other):
+        return "rmul", other
+
+
+class Index:
+    def __index__(self):
+        return 3
+
+
+def test_operators():
+    def fn(x):
+        class Q(deque):
+            pass
+
+        class O(OrderedDict):
+            pass
+
+        class D(defaultdict):
+            pass
+        q, o, d, n = Q([1], 3), O(a=1), D(int, b=2), Index()
+        return [type(v).__name__ for v in (q + q, q * 2, 2 * q, q.copy(), o | {}, {} | o, OrderedDict() | o, d | {}, {} | d)], [
+            text_of(f) for f in (
+                lambda: [1] * Times(), lambda: (1,) * n, lambda: "ab" * n, lambda: b"a" * n, lambda: n * [1], lambda: "a" + n,
+                lambda: [1] + n, lambda: (1,) + [1], lambda: n + 1, lambda: 1 - n, lambda: b"" + "", lambda: [1] * "a", lambda: {} | n,
+                lambda: deque() + 1, lambda: set() - [1], lambda: "a" - "b", lambda: q + 1)], x + 1
+    assert not check(fn, X, graphs=1).breaks

@@ -1,6 +1,7 @@
 """Operators: ``binary_op1``, ``PyNumber_InPlace*``, unary operators (Objects/abstract.c)."""
 from __future__ import annotations
 
+import collections
 import operator
 from typing import Any
 
@@ -56,6 +57,11 @@ def binary_op1(tx: Any, symbol: str, left: VariableTracker, right: VariableTrack
         result = right.nb_binary(tx, symbol, left, True)
         if result is not NotImplemented:
             return result
+    elif symbol in "+*" and is_plain_sequence(left_type, symbol) and not is_plain_sequence(right_type, symbol):
+        first = True
+        result = right.nb_binary(tx, symbol, left, True)
+        if result is not NotImplemented:
+            return result
     result = left.nb_binary(tx, symbol, right, False)
     if result is NotImplemented and not first:
         result = right.nb_binary(tx, symbol, left, True)
@@ -93,16 +99,29 @@ def overrides_reflected(symbol: str, left_type: type, right_type: type) -> bool:
 
 
 def operand_error(symbol: str, left: VariableTracker, right: VariableTracker) -> str:
-    """CPython's own text, had from the operator itself on empty stand-ins of builtin types."""
-    stand_ins = [stand_in(left), stand_in(right)]
-    if None not in stand_ins:
-        try:
-            ({**BINARY, **INPLACE}[symbol])(*(s[0] for s in stand_ins))  # type: ignore[index]
-        except TypeError as error:
-            return str(error)
+    """CPython's own text, had from the operator itself on stand-ins: builtins as they are, others by an inert namesake."""
+    values = [inert(left), inert(right)]
+    try:
+        ({**BINARY, **INPLACE}[symbol])(*values)
+    except TypeError as error:
+        return str(error)
+    except Exception:             # the operator got as far as working on a stand-in  # noqa: BLE001
+        pass
     name = "** or pow()" if symbol == "**" else symbol
     return (f"unsupported operand type(s) for {name}: '{tp_name(left.py_type())}' "
             f"and '{tp_name(right.py_type())}'")
+
+
+def inert(value: VariableTracker) -> Any:
+    """A value of the same builtin type, or of a class of the same name that has no operators."""
+    known = stand_in(value)
+    if known is not None:
+        return known[0]
+    cls = value.py_type()
+    for base in SEQUENCES:
+        if issubclass(cls, base):
+            return type(tp_name(cls), (base,), {})()
+    return type(tp_name(cls), (), {})()
 
 
 def stand_in(value: VariableTracker) -> tuple[Any] | None:
@@ -111,9 +130,21 @@ def stand_in(value: VariableTracker) -> tuple[Any] | None:
     try:
         return (value.as_constant(),)
     except Exception:
-        if cls in (list, tuple, dict, set, frozenset, bytearray):
+        if cls in (list, tuple, dict, set, frozenset, bytearray, collections.deque, collections.OrderedDict):
             return (cls(),)
     return None
+
+
+SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+
+
+def is_plain_sequence(cls: type, symbol: str) -> bool:
+    """Whether ``+`` and ``*`` of the type are sq_concat and sq_repeat, which come behind the number slots."""
+    for base in SEQUENCES:
+        if issubclass(cls, base):
+            name = f"__{DUNDER[symbol]}__"
+            return getattr(cls, name) is getattr(base, name)
+    return False
 
 
 def unary(tx: Any, symbol: str, value: VariableTracker) -> VariableTracker:

@@ -104,6 +104,9 @@ class ConstantVariable(VariableTracker):
         if symbol == "%" and not reflected and type(self.value) in TEXTS:
             return percent_format(tx, self, other)
         if other.__class__ is not ConstantVariable:
+            if symbol == "*" and type(self.value) in TEXTS:
+                times = other.nb_unary(tx, "index")               # sequence_repeat
+                return NotImplemented if times is NotImplemented else tx.fold(operator.mul, [self, times])
             return NotImplemented
         left, right = (other.value, self.value) if reflected else (self.value, other.value)
         name = f"__r{numbers.DUNDER[symbol]}__" if reflected else f"__{numbers.DUNDER[symbol]}__"

@@ -132,6 +132,22 @@ class DequeVariable(ListVariable):
                 return self.of_same_kind(self.items * times.as_constant())
         return NotImplemented
 
+    def binary_of_class(self, tx: Any, holder: VariableTracker, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        """deque_concat and deque_repeat start from a copy, which is of the subclass."""
+        if symbol == "+" and not reflected:
+            if not isinstance(inner(other), DequeVariable):
+                tx.raise_(TypeError, f'can only concatenate deque (not "{tp_name(other.py_type())}") to deque')
+            result = copy_of(tx, holder)
+            extend(tx, inner(result), other, False)
+            return result
+        if symbol == "*":
+            times = other.nb_unary(tx, "index")
+            if times is not NotImplemented:
+                result = copy_of(tx, holder)
+                inner(result).nb_inplace(tx, "*=", times)
+                return result
+        return NotImplemented
+
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if symbol == "+=":
             extend(tx, self, other, False)
@@ -246,11 +262,7 @@ class DequeMethods(Methods, of=deque):
         return NONE
 
     def copy(tx, self, /):
-        me = inner(self)
-        if me is self:
-            return me.of_same_kind(list(me.items))
-        limit = [] if me.maxlen is None else [tx.wrap(me.maxlen)]
-        return tx.call(tx.type_of(self), [self, *limit])
+        return copy_of(tx, self)
 
     __copy__ = copy
 
@@ -307,6 +319,18 @@ class DequeMethods(Methods, of=deque):
 
     def __reversed__(tx, self, /):
         return DequeIterator(self, True)
+
+
+def copy_of(tx: Any, holder: VariableTracker) -> VariableTracker:
+    """deque_copy: through the subclass's constructor."""
+    me = inner(holder)
+    if me is holder:
+        return me.of_same_kind(list(me.items))
+    limit = [] if me.maxlen is None else [tx.wrap(me.maxlen)]
+    result = tx.call(tx.type_of(holder), [holder, *limit])
+    if not issubclass(result.py_type(), deque):
+        tx.raise_(TypeError, f"{tp_name(holder.py_type())}() must return a deque, not {tp_name(result.py_type())}")
+    return result
 
 
 def take(tx: Any, me: DequeVariable, at: int) -> VariableTracker:

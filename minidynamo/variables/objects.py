@@ -240,9 +240,12 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, name)
         if method is not None:
             return tx.not_implemented(tx.call(method, [other]))
-        if self.inner is not None:
-            return self.inner.nb_binary(tx, symbol, tx.builtin_part(other), reflected)
-        return NotImplemented
+        if self.inner is None:
+            return NotImplemented
+        of_class = getattr(self.inner, "binary_of_class", None)        # the result is of the subclass
+        if of_class is not None:
+            return of_class(tx, self, symbol, other, reflected)
+        return self.inner.nb_binary(tx, symbol, tx.builtin_part(other), reflected)
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         method = self.special(tx, f"__i{numbers.DUNDER[symbol[:-1]]}__")

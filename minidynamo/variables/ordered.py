@@ -45,6 +45,14 @@ class OrderedDictVariable(DictVariable):
         update(tx, result, right)
         return result
 
+    def binary_of_class(self, tx: Any, holder: VariableTracker, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if symbol != "|" or not isinstance(inner(other), DictVariable):
+            return NotImplemented
+        left, right = (other, holder) if reflected else (holder, other)
+        result = tx.call(tx.type_of(holder), [left])
+        update(tx, result, right)
+        return result
+
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if symbol != "|=":
             return NotImplemented
@@ -240,8 +248,13 @@ class DefaultDictVariable(DictVariable):
         result.update(tx, right)
         return result
 
-    def tp_repr(self, tx: Any) -> VariableTracker:
-        return tx.repr_of_container(self)
+    def binary_of_class(self, tx: Any, holder: VariableTracker, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        if symbol != "|" or not isinstance(inner(other), DictVariable):
+            return NotImplemented
+        left, right = (other, holder) if reflected else (holder, other)
+        result = tx.call(tx.type_of(holder), [self.factory, left])
+        inner(result).update(tx, right)
+        return result
 
 
 def default_of(factory: Any, *parts: Any) -> Any:

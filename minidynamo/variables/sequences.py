@@ -9,6 +9,7 @@ import torch
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Length, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
+from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
@@ -331,7 +332,8 @@ class ListMethods(Methods, of=list):
         tx.raise_(ValueError, "list.remove(x): x not in list")
 
     def clear(tx, self, /):
-        inner(self).store(tx, [])
+        if inner(self).items:
+            inner(self).store(tx, [])
         return tx.wrap(None)
 
     def copy(tx, self, /):
@@ -351,9 +353,20 @@ class ListMethods(Methods, of=list):
         return tx.reversed_sequence(self)
 
     def sort(tx, self, *, key=None, reverse=None):
+        """list_sort_impl: the list is empty meanwhile, and gets its items back also when a comparison raises."""
         me = inner(self)
-        items = sort_items(tx, [real(tx, i) for i in me.items], key, reverse)
+        items = [real(tx, i) for i in me.items]
+        meanwhile: list[VariableTracker] = []
+        me.store(tx, meanwhile)
+        try:
+            sort_items(tx, items, key, reverse)
+        except Raised:
+            me.store(tx, items)
+            raise
+        changed = me.items is not meanwhile or meanwhile
         me.store(tx, items)
+        if changed:
+            tx.raise_(ValueError, "list modified during sort")
         return tx.wrap(None)
 
 
@@ -387,21 +400,30 @@ def sequence_count(tx: Any, self: VariableTracker, value: VariableTracker) -> Va
     return tx.wrap(sum(cmp.same_or_equal(tx, real(tx, i), value) for i in list(inner(self).items)))
 
 
-def sort_items(tx: Any, items: list[VariableTracker], key: Any, reverse: Any) -> list[VariableTracker]:
-    """A stable sort by the traced ``<``; CPython's own sort runs it, so comparisons come in its order."""
-    down = reverse is not None and cmp.truth(tx, reverse)
+def sort_items(tx: Any, items: list[VariableTracker], key: Any, reverse: Any) -> None:
+    """Sort in place, stably, by the traced ``<``.
+
+    CPython's own sort runs it, so comparisons come in its order, and an exception leaves the items as it would.
+    """
+    down = reverse is not None and numbers.index(tx, reverse) != 0
     keyed = key is not None and not (isinstance(key, ConstantVariable) and key.value is None)
-    keys = [tx.call(key, [i]) for i in items] if keyed else items
-    pairs = [SortKey(tx, k, i) for k, i in zip(keys, items)]
+    keys = [tx.call(key, [i]) for i in items] if keyed else list(items)
     constants = cmp.constants(*keys)
     if constants is not None:
+        order = list(range(len(items)))
+        before = list(items)
         try:
-            order = sorted(range(len(items)), key=constants.__getitem__, reverse=down)
+            order.sort(key=constants.__getitem__, reverse=down)
         except TypeError as error:
             tx.raise_real(error)
-        return [items[i] for i in order]
-    pairs.sort(reverse=down)
-    return [p.item for p in pairs]
+        finally:
+            items[:] = [before[i] for i in order]
+        return
+    pairs = [SortKey(tx, k, i) for k, i in zip(keys, items)]
+    try:
+        pairs.sort(reverse=down)
+    finally:
+        items[:] = [p.item for p in pairs]
 
 
 @functools.total_ordering
@@ -530,6 +552,8 @@ def call_size(tx, iterable=None, /):
 
 @meaning(sorted)
 def call_sorted(tx, iterable, /, *, key=None, reverse=None):
-    return ListVariable(sort_items(tx, [real(tx, i) for i in iters.collect(tx, iterable)], key, reverse))
+    items = [real(tx, i) for i in iters.collect(tx, iterable)]
+    sort_items(tx, items, key, reverse)
+    return ListVariable(items)
 
 
