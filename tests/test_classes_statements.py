@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 import torch
 
+from minidynamo import optimize
 from minidynamo.testing import check
 
 X = torch.ones(2)
@@ -271,3 +272,28 @@ def test_exec_of_constant_text():
         exec("def made(a, b=2):\n    return a + b\nvalue = made(1)", globals(), space)
         return space["made"](x), space["value"], list(space), eval("value + 1", globals(), space)
     check(fn, X)
+
+
+def test_bases_and_names_are_guarded():
+    def fn(x):
+        return [b.__name__ for b in Moving.__bases__], Moving.__name__, len(Moving.__mro__), x + 1
+    check(fn, X, graphs=1)
+    Moving.__bases__ = (Second, First)
+    Moving.__name__ = "Renamed"
+    check(fn, X, graphs=1)
+    compiled = optimize(fn)
+    assert compiled(X)[:2] == (["Second", "First"], "Renamed")
+    Moving.__bases__, Moving.__name__ = (First,), "Moving"
+    assert compiled(X)[:3] == fn(X)[:3] == (["First"], "Moving", 3)
+
+
+class First:
+    pass
+
+
+class Second:
+    pass
+
+
+class Moving(First):
+    pass

@@ -304,6 +304,9 @@ class Services:
     def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
         return typing_.union_type(self, cls, other, reflected)
 
+    def generic_alias(self, cls: VariableTracker, key: VariableTracker) -> VariableTracker:
+        return typing_.generic_alias(self, cls, key)
+
     def union_members(self, value: VariableTracker) -> list[VariableTracker] | None:
         return typing_.union_members(self, value)
 

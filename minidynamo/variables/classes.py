@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import types
+import weakref
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.guards.kinds import SameObject
+from minidynamo.guards.kinds import Predicate, SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
@@ -111,6 +112,8 @@ class ClassVariable(HashedByIdentity):
         if meta is not None:
             return tx.call(describe(tx, meta, self, type(self.cls)), [key])
         own = type_lookup(tx, self.cls, "__class_getitem__")
+        if self.cls is type:                                # PyObject_GetItem knows this one by itself
+            return tx.generic_alias(self, key)
         if own is None:
             tx.raise_(TypeError, f"type '{self.cls.__qualname__}' is not subscriptable"
                       if self.cls.__module__ == "builtins" else f"type '{self.cls.__qualname__}' is not subscriptable")
@@ -155,6 +158,34 @@ def class_text(name: str) -> Any:
     return lambda tx, me: tx.wrap(type.__getattribute__(me.cls, name))
 
 
+class ClassFact:
+    """Predicate: a name or the bases of a class that may be assigned to; the class is held weakly, its bases by id."""
+
+    def __init__(self, cls: type, name: str) -> None:
+        self.cls, self.read = weakref.ref(cls), vars(type)[name].__get__
+        self.value = self.now()
+
+    def now(self) -> Any:
+        value = self.read(self.cls())
+        return tuple(map(id, value)) if isinstance(value, tuple) else value if isinstance(value, str) else id(value)
+
+    def __call__(self, _: Any) -> bool:
+        return self.cls() is not None and self.now() == self.value
+
+
+def class_fact(name: str, wrap: Any) -> Any:
+    """A part of the class that an assignment may change: guarded where it can."""
+    def read(tx: Any, me: ClassVariable) -> VariableTracker:
+        if not me.cls.__flags__ & attrs.IMMUTABLE_TYPE and id(me.cls) not in tx.made_classes:
+            tx.guard(Predicate(tx.builtins_source, ClassFact(me.cls, name), f"{me.cls.__qualname__}.{name} is as it was"))
+        return wrap(tx, vars(type)[name].__get__(me.cls))
+    return read
+
+
+def wrap_classes(tx: Any, classes: tuple[type, ...]) -> VariableTracker:
+    return TupleVariable([tx.class_of(c) for c in classes])
+
+
 def read_own(name: str, missing: Any) -> Any:
     """A getset of type that reads the class's own namespace (type_module, type_get_doc, type_get_annotations)."""
     def read(tx: Any, me: ClassVariable) -> VariableTracker:
@@ -197,12 +228,12 @@ CLASS_ATTRIBUTES = {
     "__abstractmethods__": read_own("__abstractmethods__", missing_abstract),
     **{name: class_text(name) for name in ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__",
                                            "__weakrefoffset__")},
-    "__name__": class_text("__name__"),
-    "__qualname__": class_text("__qualname__"),
+    "__name__": class_fact("__name__", lambda tx, text: tx.wrap(text)),
+    "__qualname__": class_fact("__qualname__", lambda tx, text: tx.wrap(text)),
     "__class__": lambda tx, me: tx.class_of(type(me.cls)),
-    "__mro__": lambda tx, me: TupleVariable([tx.class_of(c) for c in me.cls.__mro__]),
-    "__bases__": lambda tx, me: TupleVariable([tx.class_of(c) for c in me.cls.__bases__]),
-    "__base__": lambda tx, me: tx.wrap(None) if me.cls is object else tx.class_of(me.cls.__base__),
+    "__mro__": class_fact("__mro__", wrap_classes),
+    "__bases__": class_fact("__bases__", wrap_classes),
+    "__base__": class_fact("__base__", lambda tx, base: tx.wrap(None) if base is None else tx.class_of(base)),
     "__dict__": lambda tx, me: tx.class_namespace(me),
 }
 

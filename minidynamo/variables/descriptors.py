@@ -244,7 +244,7 @@ class ClassMethodVariable(DescriptorVariable):
     made_type = classmethod
 
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        owner = obj if isinstance(obj, ClassVariable) and issubclass(cls, type) else tx.class_of(cls)
+        owner = tx.class_of(cls)
         function = self.part(tx, "__func__")
         if hasattr(function.py_type(), "__get__") and not isinstance(function, ClassVariable):
             return bind_value(tx, function, owner, owner.cls)

@@ -230,6 +230,10 @@ def wrap_typing(tx: Any, obj: Any) -> VariableTracker:
 @meaning(types.GenericAlias)
 def call_generic_alias(tx, origin, args, /):
     """ga_new."""
+    return generic_alias(tx, origin, args)
+
+
+def generic_alias(tx: Any, origin: VariableTracker, args: VariableTracker) -> VariableTracker:
     key = args if isinstance(args, TupleVariable) else TupleVariable([args])
     value = types.GenericAlias(real_part(tx, origin), real_part(tx, key))
     return TypingVariable(value, None, ("call", origin, key))
