@@ -232,3 +232,34 @@ def test_ids_of_the_users_objects_are_numbers():
         ITEMS.append(2)
         return x * PARAMETER if a == id(PARAMETER) else x - 1, b == id(ITEMS), id(PARAMETER) == a, id(ITEMS) != b
     check(f, A, id(PARAMETER), id(ITEMS), graphs=1)
+
+
+@pytest.mark.parametrize("text", ["x + 1, f'{k}'", "x + 1, str(k) + 'a', repr(k), 'b' + str(k)", "x + 1, f'{k:3d}|{k:>5}|{k:.2f}'",
+                                  "x + 1, f'{k / 2}', f'{x.shape[0] * k}'", "x + 1, ValueError(f'bad {k}').args"])
+def test_text_shows_a_number_without_fixing_it(text):
+    fn = eval(f"lambda x, k: ({text})", {})
+    play(fn, [(A, k) for k in (2, 3, 4, 5, -7)], 2)
+
+
+@pytest.mark.parametrize("text", ["len(str(k))", "str(k) == '3'", "{str(k): 1}", "str(k).upper()", "f'{k}' * 2", "f'{k!r:>4}'",
+                                  "','.join([str(k), 'a'])", "'%d' % k", "'{}'.format(k)", "f'{[k]}'", "str(k)[0]", "f'{k:x}'"])
+def test_text_whose_characters_matter(text):
+    fn = eval(f"lambda x, k: (x + 1, {text})", {})
+    minidynamo.reset()
+    g = minidynamo.optimize(fn)
+    for k in (2, 3, 14, 5):
+        assert same(fn(A, k), g(A, k), tol=0.0)
+
+
+def test_a_message_in_a_loop_does_not_recompile(capsys):
+    def f(x, n):
+        for i in range(n):
+            x = x + i
+            print(f"step {i}")
+        return x
+    counting = CompileCounter()
+    g = minidynamo.optimize(f, backend=counting)
+    assert torch.equal(g(A, 20), f(A, 20))
+    assert counting.frame_count <= 3
+    out = capsys.readouterr().out.splitlines()
+    assert out[:20] == out[20:] == [f"step {i}" for i in range(20)]

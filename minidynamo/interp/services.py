@@ -19,7 +19,7 @@ from minidynamo.protocol import attrs, compare, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     addresses,
-    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbols, tensors, torch_ops,
+    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols, tensors, torch_ops,
     typing_,
 )
 from minidynamo.variables.cells import CellVariable
@@ -89,7 +89,7 @@ class Services:
         return text.to_str(self, value)
 
     def join_text(self, parts: list[VariableTracker]) -> VariableTracker:
-        return ConstantVariable("".join([inner(p).as_constant() for p in parts]))
+        return symbol_text.joined([inner(p) for p in parts])
 
     def repr_of_container(self, value: VariableTracker) -> VariableTracker:
         return builtins_.repr_of_container(self, value)

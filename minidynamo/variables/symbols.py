@@ -19,6 +19,7 @@ from minidynamo.model.tables import PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.symbol_text import shown
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
@@ -170,10 +171,16 @@ class SymVariable(VariableTracker):
         self.constant().tp_setattro(tx, name, value)
 
     def tp_repr(self, tx: Any) -> VariableTracker:
-        return self.constant().tp_repr(tx)
+        return shown(repr, self)
 
     def tp_format(self, tx: Any, spec: str) -> VariableTracker:
-        return self.constant().tp_format(tx, spec)
+        fixed = self.constant_format(tx, spec)
+        return shown(format, self, spec) if fixed is None else fixed
+
+    def constant_format(self, tx: Any, spec: str) -> VariableTracker | None:
+        """None for plain field widths and digits, which fit every number; other specs are judged on the number."""
+        return None if not spec.strip("0123456789.,+- ><^") or spec[-1:] in "dfegx" and not spec[:-1].strip("0123456789.,+-") \
+            and (self.py_type() is int or spec[-1] in "feg") else self.constant().tp_format(tx, spec)
 
 
 ROUNDING = frozenset({math.floor, math.ceil, math.trunc, int, round})
