@@ -4,7 +4,7 @@
 #   make test                       everything that CI runs
 #   make test PYTHON=python3.12     the same on another Python, in an environment of its own
 #   make bench                      cached calls and tracing beside torch.compile
-#   make fuzz N=20000               generated programs, compiled against eager
+#   make fuzz N=20000 SEED=0        generated programs, compiled against eager
 #   make full                       the long sweeps: every function of the standard library and torch, 2,000 examples
 #   make lint                       ruff and mypy
 
@@ -15,9 +15,10 @@ else
 VENV := .venv-$(notdir $(PYTHON))
 endif
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 N ?= 2000
+SEED ?= 0
 WORKERS ?= 2
 
 export OMP_NUM_THREADS ?= 1

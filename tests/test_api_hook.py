@@ -326,6 +326,17 @@ def test_torch_compile_in_the_same_process():
     assert torch.equal(torch.compile(lambda x: x + 1, backend="eager")(ours(x)), expected + 1)
 
 
+def test_torch_compile_recompiles_beside_our_entries():
+    """It reads every entry of its region when it compiles again; ours are in another one."""
+    def f(x):
+        return torch.sin(x) * 2
+    ours, theirs = minidynamo.optimize(f), torch.compile(f, backend="eager")
+    for make in (lambda: torch.ones(2), lambda: torch.ones(3), lambda: torch.ones(2, dtype=torch.float64)):
+        for compiled in (ours, theirs, ours):
+            assert torch.equal(compiled(make()), f(make()))
+    assert len(adapter.entries_of(f.__code__)) == 3
+
+
 def test_reset_forgets_entries():
     f = minidynamo.optimize(helper)
     f(1)

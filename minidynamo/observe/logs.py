@@ -11,7 +11,6 @@ ROOT = logging.getLogger("minidynamo")
 
 ARTEFACTS: dict[str, str] = {
     "graph": "each captured graph, as Python",
-    "graph_code": "the same",
     "guards": "the guards of each entry, as Python",
     "bytecode": "old and new bytecode",
     "graph_breaks": "each break with its reason, the user's line and hints",
