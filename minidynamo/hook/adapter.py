@@ -21,7 +21,7 @@ from minidynamo.compiler import frontend
 from minidynamo.compiler.backends import SHIELD_CODE
 from minidynamo.compiler.frame import Compiled, Frame, Options, forget_states, known_states, state_of
 from minidynamo.compiler.pipeline import compile_frame, internal_error
-from minidynamo.hook.skip import Skip, why_skip
+from minidynamo.hook.skip import Skip, why_skip, why_skip_now
 from minidynamo.model import marks
 from minidynamo.observe import recorder, say, wants
 from minidynamo.reasons import Stop, render
@@ -90,7 +90,7 @@ def _look_at(options: Options, raw: Any, frame_state: dict[str, Any], callback: 
     state = state_of(frame_state, code)
     try:
         frame_locals = raw.f_locals
-        skip = why_skip(code, frame_locals)
+        skip = why_skip(code, frame_locals) or why_skip_now()
         if skip is not None:
             return _skipped(skip, options)
         frame = Frame(code, frame_locals, raw.f_globals, raw.f_builtins, raw.closure)

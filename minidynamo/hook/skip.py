@@ -14,6 +14,7 @@ import minidynamo.base
 from minidynamo.base.config import config
 from minidynamo.model.marks import SKIPPED_CODE
 from minidynamo.reasons import AUTOGRAD_FUNCTION, DISABLED_FRAME, GENERATOR_FRAME, MODULE_FRAME, SKIP_FILE, Reason
+from minidynamo.variables import contexts
 
 SUSPENDING = (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
               | inspect.CO_ITERABLE_COROUTINE)
@@ -61,6 +62,12 @@ def why_skip(code: CodeType, frame_locals: dict[str, Any]) -> Skip | None:
             return None
         return Skip(SKIP_FILE, fields, False)       # the next call may bring a tensor
     return Skip(SKIP_FILE, fields, True)
+
+
+def why_skip_now() -> Skip | None:
+    """What goes on in this thread that no frame can be traced in: not even our own torch calls would go unseen."""
+    found = contexts.why_not_here()
+    return None if found is None else Skip(*found, False)
 
 
 _FAMILIES: dict[str, str] = {}

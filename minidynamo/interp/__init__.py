@@ -7,6 +7,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     buffers,
     caches,
     collections_,
+    contexts,
     descriptors,
     getters,
     hops,

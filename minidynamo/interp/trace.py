@@ -11,7 +11,6 @@ from minidynamo.interp import loop
 from minidynamo.interp.tracer import Options, Restart, Tracer
 from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.reasons import Stop
-from minidynamo.variables import contexts
 
 
 @dataclasses.dataclass(slots=True)
@@ -61,9 +60,6 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
     stop_at: dict[int, Stop] = {}
     for restarts in range(64):
         tracer = Tracer(program, frame_locals, frame_globals, options, stop_at)
-        foreign = contexts.why_not_here()
-        if foreign is not None:
-            return Trace(program, Skip(Stop(*foreign)), tracer)
         try:
             with tracer.ambient():
                 result = Trace(program, loop.run_root(tracer, Return, Break, Skip), tracer, restarts=restarts)
