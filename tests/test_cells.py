@@ -1,6 +1,8 @@
 """Closure cells: shared between functions, written across breaks, reached by two paths."""
 from __future__ import annotations
 
+import weakref
+
 import torch
 
 import minidynamo
@@ -69,3 +71,22 @@ def test_same_code_with_another_frames_cell_runs_the_original():
         got, want = compiled(X, ours), ref(X, theirs)
         assert minidynamo.testing.same(got, want)
     assert backend.frame_count >= 1
+
+
+def test_a_frame_that_handed_over_keeps_nothing_alive():
+    """After a break the first frame only waits: what the user deletes is gone, as in CPython."""
+    class Thing:
+        pass
+
+    def fn(x, make):
+        thing = make()
+        gone = weakref.ref(thing)
+        y = x + 1
+        minidynamo.graph_break()
+        del thing
+        minidynamo.graph_break()
+        return y, gone() is None
+
+    compiled = minidynamo.optimize(fn)
+    for _ in range(2):
+        assert compiled(X, Thing)[1] is fn(X, Thing)[1] is True

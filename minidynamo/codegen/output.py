@@ -329,6 +329,7 @@ def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[st
     if info is not None:
         make_tail(out)
     else:
+        forget_locals(out, program)
         drive(out)
 
 
@@ -367,6 +368,18 @@ def make_tail(out: Restore) -> None:
     out.op("RETURN")
 
 
+def forget_locals(out: Restore, program: Any) -> None:
+    """The resume function has taken over: nothing else may be kept alive by this frame (graph outputs, for one).
+
+    Stack: function, arguments, left as they are.
+    """
+    names = dict.fromkeys(n for n in program.varnames[:program.nargs()] if n not in program.cellvars)
+    names.update(dict.fromkeys(out.stored_locals()))
+    for name in names:
+        out.op("PUSH_NULL")
+        out.op("STORE_LOCAL", name)
+
+
 def drive(out: Restore) -> None:
     """Stack: function, arguments.  Call, and go on calling while a Tail comes back; return the rest.
 
@@ -392,6 +405,8 @@ def drive(out: Restore) -> None:
     out.op("IS_OP", False)
     out.op("JUMP_IF", "false", done)
     out.op("LOAD_LOCAL", "___r")
+    out.op("PUSH_NULL")
+    out.op("STORE_LOCAL", "___r")
     out.op("UNPACK_SEQUENCE", 2)
     out.op("STORE_LOCAL", "___fn")
     out.op("STORE_LOCAL", "___args")

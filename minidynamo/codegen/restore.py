@@ -142,6 +142,10 @@ class Restore(Writer):
                 or any(self.is_late(getattr(child, "built", None) or child) for child in value.children()))
         return known
 
+    def stored_locals(self) -> list[str]:
+        """Names of the locals written so far."""
+        return [op.arg for op in self._ops if op.name == "STORE_LOCAL"]
+
     # ---- the graph's results
     def graph_output(self, node: Any) -> None:
         if node not in self.outputs and node.source is not None:      # an input, where nothing was computed

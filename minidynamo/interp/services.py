@@ -180,6 +180,8 @@ class Services:
     def super_arguments(self) -> tuple[VariableTracker, VariableTracker]:
         """super() without arguments: ``__class__`` cell and first parameter of the running frame."""
         frame = self.frame
+        if not frame.program.argcount:
+            self.raise_(RuntimeError, "super(): no arguments")
         cell = frame.cells.get("__class__")
         if cell is None or cell.get(self) is None:
             self.raise_(RuntimeError, "super(): __class__ cell not found")

@@ -158,6 +158,10 @@ class VariableTracker:
         """A hashable Python object that hashes and compares as this value does as a dict key."""
         return tx.unsupported(self, "hash()")
 
+    def true_hash(self, tx: Tracer) -> HasHash:
+        """A Python object that hashes exactly as the value does, for hashes of containers."""
+        return HasHash(self.tp_hash(tx).as_constant())
+
     def hash_runs_code(self, tx: Tracer) -> bool:
         """Whether hashing or comparing it as a key runs the user's own code."""
         return False
@@ -187,6 +191,18 @@ class LazyVariable(VariableTracker):
 def real(tx: Tracer, value: VariableTracker) -> VariableTracker:
     """The value, built if it was lazy."""
     return value.real(tx) if value.__class__ is LazyVariable else value  # type: ignore[attr-defined]
+
+
+class HasHash:
+    """An object with a given hash."""
+
+    __slots__ = ("hash",)
+
+    def __init__(self, hash: int) -> None:
+        self.hash = hash
+
+    def __hash__(self) -> int:
+        return self.hash
 
 
 class IdKey:

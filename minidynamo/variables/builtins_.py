@@ -59,31 +59,36 @@ def call_callable(tx, obj, /):
     return ConstantVariable(defines(obj.py_type(), "__call__"))
 
 
+def attribute_name(tx: Any, name: VariableTracker) -> str:
+    """The name as getattr() and its like take it: a str."""
+    if not issubclass(name.py_type(), str):
+        tx.raise_(TypeError, f"attribute name must be string, not '{name.py_type().__name__}'")
+    return inner(name).as_constant()
+
+
 @meaning(getattr)
 def call_getattr(tx, obj, name, default=None, /):
-    if name.py_type() is not str:
-        tx.raise_(TypeError, "attribute name must be string, not '" + name.py_type().__name__ + "'"
-                  if tx.python_version >= (3, 11) else "getattr(): attribute name must be string")
+    text = attribute_name(tx, name)
     if default is None:
-        return obj.tp_getattro(tx, name.as_constant())
-    value = attrs.getattr_or_none(tx, obj, name.as_constant())
+        return obj.tp_getattro(tx, text)
+    value = attrs.getattr_or_none(tx, obj, text)
     return default if value is None else value
 
 
 @meaning(hasattr)
 def call_hasattr(tx, obj, name, /):
-    return ConstantVariable(attrs.getattr_or_none(tx, obj, name.as_constant()) is not None)
+    return ConstantVariable(attrs.getattr_or_none(tx, obj, attribute_name(tx, name)) is not None)
 
 
 @meaning(setattr)
 def call_setattr(tx, obj, name, value, /):
-    obj.tp_setattro(tx, name.as_constant(), value)
+    obj.tp_setattro(tx, attribute_name(tx, name), value)
     return ConstantVariable(None)
 
 
 @meaning(delattr)
 def call_delattr(tx, obj, name, /):
-    obj.tp_setattro(tx, name.as_constant(), None)
+    obj.tp_setattro(tx, attribute_name(tx, name), None)
     return ConstantVariable(None)
 
 
@@ -188,6 +193,8 @@ class StrMethods(Methods, of=str):
     """The methods of str that look at more than literals."""
 
     def join(tx, self, iterable, /):
+        if not iters.has_iter(iterable):
+            tx.raise_(TypeError, "can only join an iterable")
         parts = [real(tx, i) for i in iters.collect(tx, iterable)]
         for at, part in enumerate(parts):
             if not issubclass(part.py_type(), str):

@@ -494,6 +494,8 @@ class CallIterator(IteratorVariable):
 @meaning(iter)
 def call_iter(tx, obj, sentinel=None, /):
     if sentinel is not None:
+        if not defines(obj.py_type(), "__call__"):
+            tx.raise_(TypeError, "iter(v, w): v must be callable")
         return CallIterator(obj, sentinel)
     return obj.tp_iter(tx)
 

@@ -169,7 +169,7 @@ class TupleVariable(SequenceVariable):
         return TupleVariable(items)
 
     def tp_hash(self, tx: Any) -> VariableTracker:
-        return ConstantVariable(hash(self.key(tx)))
+        return ConstantVariable(hash(tuple([real(tx, i).true_hash(tx) for i in self.items])))
 
     def key(self, tx: Any) -> Any:
         return tuple([real(tx, i).key(tx) for i in self.items])

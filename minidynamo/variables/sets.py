@@ -305,7 +305,7 @@ class FrozensetVariable(SetVariable):
         return NotImplemented
 
     def tp_hash(self, tx: Any) -> VariableTracker:
-        return ConstantVariable(hash(self.key(tx)))
+        return ConstantVariable(hash(frozenset([item.true_hash(tx) for item in self.entries.values()])))
 
     def key(self, tx: Any) -> Any:
         return frozenset(self.entries)

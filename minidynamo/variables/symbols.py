@@ -18,6 +18,7 @@ from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
+from minidynamo.protocol.compare import compare
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.symbol_text import shown
 
@@ -151,7 +152,7 @@ class SymVariable(VariableTracker):
             return NotImplemented
         if any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is bool) for o in (self, theirs)) or \
                 isinstance(theirs, float) and self.py_type() is int:
-            return self.constant().tp_richcompare(tx, symbol, other.constant() if isinstance(other, SymVariable) else other)
+            return compare(tx, symbol, self.constant(), other.constant() if isinstance(other, SymVariable) else other)
         return apply(tx, COMPARE[symbol], self, theirs)
 
     def logical_not(self, tx: Any) -> VariableTracker:
