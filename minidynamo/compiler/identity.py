@@ -35,6 +35,9 @@ class Trace:
     tracer: Any = None
     plan: Any = None
 
+    def release(self) -> None:
+        """Nothing is held."""
+
 
 def trace(program: Program, frame: Any, options: Any, plan: Any) -> Trace:
     return Trace(program, Return())

@@ -206,6 +206,8 @@ def compile_frame(frame: Frame, options: Options, state: CodeState, entries: lis
     report.times_us["compile"] = span.elapsed_us
     say("times", lambda: f"{text} {frame.code.co_qualname} {report.exit_kind}: {report.times_us}")
     tell(report)
+    if work.trace is not None:
+        work.trace.release()
     return result
 
 

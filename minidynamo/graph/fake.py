@@ -256,6 +256,11 @@ class FakeEnv:
         if fresh & set(free_unbacked_symbols(_numbers_of(result))):
             raise DataDependentOutputException("a number read from a tensor")
 
+    def forget_inputs(self) -> None:
+        """Nothing more is asked about the users' tensors."""
+        self.faked.clear()
+        self._by_real.clear()
+
     def inputs_changed(self) -> bool:
         """Did the trace leave any input fake other than it was made?"""
         return any(f.state and tensor_state(f.fake) != f.state for f in self.faked)

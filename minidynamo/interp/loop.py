@@ -106,7 +106,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
                 continue
             stop = Stop(reasons.UNCAUGHT_EXCEPTION, describe(raised.exc), tx.where())
         except Stop as caught:
-            stop = caught
+            stop = caught.with_traceback(None)     # its frames would keep the user's objects alive
         except RecursionError:
             stop = Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}, None)
         except NotConstant as unknown:         # a meaning needed the very value of something that has none yet

@@ -49,6 +49,14 @@ class Trace:
     plan: Any = None
     restarts: int = 0
 
+    def release(self) -> None:
+        """Let go of all values; what is left is the program and the counts."""
+        self.tracer.release()
+        self.exit = self.plan = None
+
+
+RESTARTS = 64
+
 
 def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[str, Any],
           options: Options, plan: Any) -> Trace:
@@ -58,7 +66,7 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
     met by tracing once more and stopping where it was made: ``Restart``.
     """
     stop_at: dict[int, Stop] = {}
-    for restarts in range(64):
+    for restarts in range(RESTARTS):
         tracer = Tracer(program, frame_locals, frame_globals, options, stop_at)
         try:
             with tracer.ambient():
@@ -81,5 +89,7 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
                 return Trace(program, Skip(stop), tracer, restarts=restarts)
         if step in stop_at:
             return Trace(program, Skip(stop), tracer, restarts=restarts)
-        stop_at[step] = stop
+        stop_at[step] = stop.with_traceback(None)
+        if restarts < RESTARTS - 1:
+            tracer.release()
     return Trace(program, Skip(stop), tracer, restarts=restarts)

@@ -103,6 +103,18 @@ class Tracer(Services):
         self.forced = bool(forced)
         self.last_step = forced - 1 if forced else config.max_trace_ops
 
+    def release(self) -> None:
+        """The trace has been used: let go of the user's objects now, not when the garbage collector finds our cycles."""
+        root, journal, env = self.root, self.journal, self.env
+        journal.log.clear()
+        root.stack.clear()
+        root.local.clear()
+        root.cells.clear()
+        for node in self.tape.nodes:
+            node.real = None
+        env.forget_inputs()
+        vars(self).clear()
+
     # ---------------------------------------------------------------- values from objects
     def build(self, obj: Any, source: Source) -> VariableTracker:
         """The value of a user's object found at `source`, guarded; one tracker per object."""
