@@ -247,6 +247,9 @@ def mark_dynamic(tensor: torch.Tensor, index: int | Iterable[int], *, min: int |
                  max: int | None = None) -> None:
     """Dimensions of this tensor are symbolic from the first compile on."""
     dims = _dims(tensor, index, "mark_dynamic")
+    for dim in dims:
+        if (min is not None and tensor.shape[dim] < min) or (max is not None and tensor.shape[dim] > max):
+            raise UserError(f"mark_dynamic: size {tensor.shape[dim]} of dimension {dim} is not between {min} and {max}")
     known: set[int] = getattr(tensor, "_minidynamo_dynamic_dims", set())
     ranges: dict[int, tuple[int | None, int | None]] = getattr(tensor, "_minidynamo_dynamic_range", {})
     tensor._minidynamo_dynamic_dims = known | dims                                      # type: ignore[attr-defined]

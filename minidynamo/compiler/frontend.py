@@ -12,6 +12,8 @@ from minidynamo.guards.kinds import NotAliased, ShapeExpr, TensorsNotAliased
 from minidynamo.guards.manager import build_guards
 from minidynamo.guards.relations import SizeOf, StorageOffset, StrideOf
 from minidynamo.interp.tracer import Options
+from minidynamo.observe import warn
+from minidynamo.reasons import MARK_LOST, render
 
 IDENTITY = Frontend(
     trace=identity.trace, plan=identity.plan, lower=identity.lower, emit=identity.emit,
@@ -31,6 +33,9 @@ def guards(trace, frame):
     for fact in tx.shapes.facts():
         add(ShapeExpr(fact.text, tuple([(name, source, reader(accessor)) for name, source, accessor in fact.names]),
                       shapes.FACT_GLOBALS))
+    lost = tx.shapes.specialised_marks()
+    if lost:
+        warn(render(MARK_LOST, {"name": frame.code.co_qualname, "dims": ", ".join(lost)}, None))
     inputs = [value.source for value in tx.input_tensors]
     if len(inputs) > 1:
         add(TensorsNotAliased(tuple(inputs)))

@@ -8,6 +8,7 @@ data; sizes that never were symbols belong to the tensor guards, see `Shapes.pat
 from __future__ import annotations
 
 import dataclasses
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,10 @@ class Shapes:
         record = self.env.record_of(tensor)
         assert record is not None
         self._marked += [(record, dim) for dim in marks(tensor)[0]]
+        for dim, limits in getattr(tensor, "_minidynamo_dynamic_range", {}).items():
+            for limit, holds in zip(limits, (operator.ge, operator.le)):
+                if limit is not None:
+                    bool(holds(fake.shape[dim], limit))          # torch notes it as a fact of this trace
         return fake
 
     # ---- after

@@ -427,6 +427,11 @@ ACCUMULATED_LIMIT = Reason(
     hints=("functions made anew on each call share their code; make them once",),
     fields=("name", "count", "limit", "why"), category="limit")
 
+MARK_LOST = Reason(
+    "MD0803", "dimension marked dynamic is fixed after all",
+    "`{name}` holds only for {dims}, which minidynamo.mark_dynamic asked to keep open.",
+    hints=("MINIDYNAMO_LOGS=guards shows what fixes it",), fields=("name", "dims"), category="limit")
+
 # ---- 09: bugs and backends
 INTERNAL_ERROR = Reason(
     "MD0901", "minidynamo failed",
