@@ -306,6 +306,9 @@ class Services:
     def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
         return typing_.union_type(self, cls, other, reflected)
 
+    def refuse_checks(self, value: VariableTracker, what: str) -> None:
+        typing_.refuse_checks(self, value, what)
+
     def generic_alias(self, cls: VariableTracker, key: VariableTracker) -> VariableTracker:
         return typing_.generic_alias(self, cls, key)
 

@@ -275,6 +275,24 @@ def call_is_not(tx, a, b, /):
     return ConstantVariable(not compare.is_same(tx, a, b))
 
 
+def in_base(function: Any) -> Any:
+    """bin(), oct(), hex(): ``__index__``, then the digits."""
+    return lambda tx, number, /: tx.fold(function, [numbers.unary(tx, "index", number)])
+
+
+for function_ in (bin, oct, hex):
+    meaning(function_)(in_base(function_))
+
+
+def new_arguments(tx, self, /):
+    """``__getnewargs__`` of the immutable builtins: their plain part."""
+    return tx.wrap_tuple([tx.call(tx.class_of(inner(self).py_type()), [inner(self)])])
+
+
+for kind_ in (tuple, str, bytes, int, float, complex):
+    meaning(vars(kind_)["__getnewargs__"])(new_arguments)
+
+
 @meaning(dir)
 def call_dir(tx, obj=None, /):
     tx.stop(reasons.LOCALS_CALL, name="dir()")

@@ -11,7 +11,7 @@ from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
 from minidynamo.protocol.attrs import attribute_error, class_value, describe, is_data, type_lookup
-from minidynamo.sources import Attr
+from minidynamo.sources import Attr, Fetch
 from minidynamo.variables import torch_ops
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import BoundMethodVariable, HashedByIdentity
@@ -268,24 +268,25 @@ class SuperVariable(VariableTracker):
     __slots__ = ("cls", "obj", "start")
     kind = "super"
 
-    def __init__(self, cls: ClassVariable, obj: VariableTracker, start: type) -> None:
-        self.cls, self.obj, self.start, self.source = cls, obj, start, None
+    def __init__(self, cls: ClassVariable, obj: VariableTracker | None, start: type | None, source: Any = None) -> None:
+        self.cls, self.obj, self.start, self.source = cls, obj, start, source
 
     def py_type(self) -> type:
         return super
 
     def children(self) -> list[VariableTracker]:
-        return [self.cls, self.obj]
+        return [self.cls] if self.obj is None else [self.cls, self.obj]
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(super)
-        out.callable_done()
-        out.load(self.cls)
-        out.load(self.obj)
-        out.call(2)
+        out.call_function(super, *self.children())
+
+    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
+        """super_descr_get: an unbound one is bound."""
+        return self if obj is None or self.obj is not None else bind_super(tx, self.cls, obj)
 
     def lookup(self, tx: Any, name: str) -> Any:
+        if self.start is None:
+            return None
         mro = self.start.__mro__
         rest = mro[mro.index(self.cls.cls) + 1:]
         return lookup_in(tx, rest, name)
@@ -296,7 +297,8 @@ class SuperVariable(VariableTracker):
         found = self.lookup(tx, name)
         if found is None:
             if name in ("__thisclass__", "__self__", "__self_class__"):
-                return {"__thisclass__": self.cls, "__self__": self.obj, "__self_class__": tx.class_of(self.start)}[name]
+                return {"__thisclass__": self.cls, "__self__": self.obj or tx.wrap(None),
+                        "__self_class__": tx.wrap(None) if self.start is None else tx.class_of(self.start)}[name]
             tx.raise_attribute_error(f"'super' object has no attribute '{name}'", self, name)
         through_class = isinstance(self.obj, ClassVariable) and self.obj.cls is self.start
         return describe(tx, found, None if through_class else self.obj, self.start)
@@ -321,8 +323,15 @@ def lookup_in(tx: Any, classes: tuple[type, ...], name: str) -> Any:
 def call_super(tx, cls=None, obj=None, /):
     if cls is None:
         cls, obj = tx.super_arguments()
-    if obj is None or not isinstance(cls, ClassVariable):
-        tx.stop(reasons.UNSUPPORTED_CALL, call="super(cls)", kind="an unbound super")
+    if not isinstance(cls, ClassVariable):
+        tx.raise_(TypeError, f"super() argument 1 must be a type, not {cls.py_type().__name__}")
+    if obj is None or obj.py_type() is type(None):
+        return SuperVariable(cls, None, None)
+    return bind_super(tx, cls, obj)
+
+
+def bind_super(tx: Any, cls: ClassVariable, obj: VariableTracker) -> SuperVariable:
+    """supercheck: where in the MRO the search starts."""
     if isinstance(obj, ClassVariable) and is_subtype(obj.cls, cls.cls):
         start = obj.cls
     else:
@@ -330,6 +339,20 @@ def call_super(tx, cls=None, obj=None, /):
         if not is_subtype(start, cls.cls):
             tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return SuperVariable(cls, obj, start)
+
+
+@builds(super)
+def build_super(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    tx.guard(SameObject(source, obj))
+    this, bound, kind = (vars(super)[n].__get__(obj) for n in ("__thisclass__", "__self__", "__self_class__"))
+    if bound is None:
+        return SuperVariable(tx.class_of(this), None, None, source)
+    return SuperVariable(tx.class_of(this), tx.build(bound, Fetch(source, super_self, "super's self")), kind, source)
+
+
+def super_self(obj: Any) -> Any:
+    """``super.__self__`` past its own attribute access."""
+    return vars(super)["__self__"].__get__(obj)
 
 
 # ---------------------------------------------------------------- type()

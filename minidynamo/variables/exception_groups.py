@@ -110,11 +110,15 @@ def subset(tx: Any, group: Any, members: list[VariableTracker]) -> VariableTrack
     made = tx.call(group.tp_getattro(tx, "derive"), [ListVariable(members)])
     if not isinstance(made, ExceptionVariable) or not is_group(made):
         tx.raise_(TypeError, "derive must return an instance of BaseExceptionGroup")
-    if group.obj is not None:
-        tx.stop(reasons.EXCEPTION_GROUP)
-    for slot in ("context", "cause", "raised_at", "trace"):
-        tx.journal.set(made, slot, getattr(group, slot))
+    for slot in ("context", "cause"):
+        link = exceptions.read_link(tx, group, slot) if group.obj is not None else getattr(group, slot)
+        tx.journal.set(made, slot, None if link is None or exceptions.is_none(link) else link)
     tx.journal.set(made, "suppress", True)                # PyException_SetCause
+    if group.obj is None:
+        tx.journal.set(made, "raised_at", group.raised_at)
+        tx.journal.set(made, "trace", group.trace)
+    elif group.obj.__traceback__ is not None:
+        tx.journal.put(made.fields, "__traceback__", tx.build(group.obj.__traceback__, Attr(group.source, "__traceback__")))
     notes = attrs.getattr_or_none(tx, group, "__notes__")
     if notes is not None and issubclass(notes.py_type(), (list, tuple)):
         made.tp_setattro(tx, "__notes__", ListVariable(tx.collect(notes)))

@@ -78,9 +78,12 @@ class ExceptionVariable(ObjectVariable):
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         writer = EXCEPTION_WRITERS.get(name)
-        if writer is None or value is None or special_is_python(tx, self.cls, "__setattr__"):
+        if writer is None or special_is_python(tx, self.cls, "__setattr__" if value is not None else "__delattr__"):
             super().tp_setattro(tx, name, value)
             return
+        if value is None:
+            tx.raise_(TypeError, "can't delete numeric/char attribute" if name == "__suppress_context__"
+                      else f"{name} may not be deleted")
         writer(tx, self, value)
         tx.modified(self)
 
@@ -168,6 +171,8 @@ class ExceptionVariable(ObjectVariable):
     def folded(self, tx: Any, function: Any) -> VariableTracker:
         """A C computation over the arguments of a builtin exception, when they are literals."""
         values = [real(tx, a).as_constant() for a in self.args]
+        if len(values) == 0 and issubclass(self.cls, UnicodeError):
+            tx.stop(reasons.OPAQUE_VALUE, text="str()", kind="an exception that was never initialised")
         files = [optional(self.fields.get(name)).as_constant() for name in ("filename", "filename2")]
         if issubclass(self.cls, OSError) and any(files):
             values += [files[0], None, files[1]]
@@ -177,11 +182,14 @@ class ExceptionVariable(ObjectVariable):
 class TracebackVariable(VariableTracker):
     """``exc.__traceback__``."""
 
-    __slots__ = ("exc",)
+    __slots__ = ("exc", "trace")
     kind = "traceback"
 
     def __init__(self, exc: ExceptionVariable) -> None:
-        self.exc, self.source = exc, None
+        self.exc, self.trace, self.source = exc, exc.trace, None
+
+    def identity(self) -> object:
+        return self if self.trace is None else self.trace
 
     def py_type(self) -> type:
 
@@ -257,11 +265,18 @@ def write_args(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
     tx.journal.set(exc, "args_written", True)
 
 
+def check_link(tx: Any, value: VariableTracker, what: str) -> None:
+    if not is_none(value) and not issubclass(value.py_type(), BaseException):
+        tx.raise_(TypeError, f"exception {what} must be None or derive from BaseException")
+
+
 def write_context(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    check_link(tx, value, "context")
     tx.journal.set(exc, "context", None if is_none(value) else value)
 
 
 def write_cause(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    check_link(tx, value, "cause")
     tx.journal.set(exc, "cause", None if is_none(value) else value)
     tx.journal.set(exc, "suppress", True)
     tx.modified(exc)
@@ -272,6 +287,8 @@ def write_suppress(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> N
 
 
 def write_traceback(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
+    if isinstance(value, TracebackVariable) and value.exc is exc and value.trace is exc.trace:
+        return
     if not is_none(value) or exc.obj is not None or exc.raised_at is not None:
         tx.unsupported(exc, ".__traceback__ = ...")
 

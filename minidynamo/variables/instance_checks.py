@@ -44,6 +44,7 @@ def is_instance(tx: Any, obj: VariableTracker, cls: VariableTracker) -> bool:
             return True
         if type(cls.cls) is type:
             return object_isinstance(tx, obj, cls)
+    tx.refuse_checks(cls, "isinstance")
     parts = alternatives(tx, cls)
     if parts is not None:
         return any(is_instance(tx, obj, part) for part in parts)
@@ -54,6 +55,7 @@ def is_subclass(tx: Any, derived: VariableTracker, cls: VariableTracker) -> bool
     """object_issubclass."""
     if isinstance(cls, ClassVariable) and type(cls.cls) is type:
         return derived is cls or recursive_issubclass(tx, derived, cls)
+    tx.refuse_checks(cls, "issubclass")
     parts = alternatives(tx, cls)
     if parts is not None:
         return any(is_subclass(tx, derived, part) for part in parts)

@@ -258,7 +258,7 @@ class ObjectVariable(VariableTracker):
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         name = compare.DUNDER[symbol]
-        method = self.special(tx, name)
+        method = tx.catching(BaseException, lambda: self.special(tx, name))     # slot_tp_richcompare clears errors
         if method is not None:
             return tx.not_implemented(tx.call(method, [other]))
         if symbol == "!=" and special_is_python(tx, self.cls, "__eq__") and not c_owner(self.cls, "__ne__"):

@@ -72,8 +72,8 @@ class TypingVariable(VariableTracker):
             out.load_object_unchecked(self.value)        # immutable, and one object however often it is asked for
             return
         symbol, left, right = self.recipe
-        if symbol == "call":
-            out.call_function(types.GenericAlias, left, right)
+        if symbol in MAKERS:
+            out.call_function(MAKERS[symbol], *((left,) if symbol == "*" else (left, right)))
             return
         out.load(left)
         out.load(right)
@@ -104,6 +104,12 @@ class TypingVariable(VariableTracker):
         return part(tx, self, self.value.__origin__)
 
     # ---- slots
+    def tp_iter(self, tx: Any) -> VariableTracker:
+        """ga_iter: one item, the unpacked alias."""
+        if not isinstance(self.value, types.GenericAlias):
+            return super().tp_iter(tx)
+        return tx.wrap_tuple([TypingVariable(starred(self.value), None, ("*", self, ConstantVariable(None)))]).tp_iter(tx)
+
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         """ga_call and ``_BaseGenericAlias.__call__``: an instance of the origin that knows its alias, where it can."""
         if not isinstance(self.value, (types.GenericAlias, typing._GenericAlias)) or type(self.value) is UNION:
@@ -144,6 +150,12 @@ class TypingVariable(VariableTracker):
         return ConstantVariable(repr(self.value))
 
 
+def starred(alias: Any) -> Any:
+    """What ``*alias`` unpacks to."""
+    return next(iter(alias))
+
+
+MAKERS: dict[str, Any] = {"call": types.GenericAlias, "*": starred}
 UNION = type(typing.Optional[int])
 FRESH = (types.GenericAlias, types.UnionType)
 ALIASES = (type(typing.List[int]), type(typing.List), UNION, type(typing.Callable), type(typing.Callable[[int], int]),
@@ -237,6 +249,21 @@ def generic_alias(tx: Any, origin: VariableTracker, args: VariableTracker) -> Va
     key = args if isinstance(args, TupleVariable) else TupleVariable([args])
     value = types.GenericAlias(real_part(tx, origin), real_part(tx, key))
     return TypingVariable(value, None, ("call", origin, key))
+
+
+@meaning(vars(types.GenericAlias)["__mro_entries__"])
+def call_mro_entries(tx, self, bases, /):
+    """ga_mro_entries."""
+    return TupleVariable([self.origin(tx)])
+
+
+def refuse_checks(tx: Any, value: VariableTracker, what: str) -> None:
+    """isinstance() and issubclass() take no parameterized generic, in a union neither."""
+    if not isinstance(value, TypingVariable):
+        return
+    parts = value.value.__args__ if isinstance(value.value, types.UnionType) else (value.value,)
+    if any(isinstance(part, types.GenericAlias) for part in parts):
+        tx.raise_(TypeError, f"{what}() argument 2 cannot be a parameterized generic")
 
 
 def subscript_class(tx: Any, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
