@@ -90,3 +90,18 @@ def test_cleared_and_filled_anew():
     listed.cache_clear()
     assert compiled(torch.ones(1))[1] is listed(9)
     assert listed(9) is not first
+
+
+def test_a_cache_around_a_partial():
+    cached = functools.lru_cache(functools.partial(max, 3))
+    check(lambda x: x + cached(5), torch.ones(2), graphs=1)
+
+
+def test_sizes_of_views_whose_base_is_dynamic():
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(lambda x: (x.view(-1) * x.shape[0], x.shape[0] * 2), backend=counter)
+    for n in (2, 3, 5, 7):
+        x = torch.ones(n, 4)[:, :4].transpose(0, 1).transpose(0, 1)
+        got = compiled(x)
+        assert torch.equal(got[0], x.reshape(-1) * n) and got[1] == 2 * n
+    assert counter.frame_count <= 2

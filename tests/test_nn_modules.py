@@ -383,3 +383,11 @@ def test_ids_of_new_objects_are_keys():
         seen = {id(a): "a", id(b): "b"}
         return x + 1, seen[id(a)], seen[id(b)], id(a) == id(b), id(a) == id(a), id(a) in {id(b)}
     check(f, torch.ones(2), graphs=1)
+
+
+def test_graph_modules_are_modules():
+    made = torch.fx.symbolic_trace(model().lin)
+
+    def f(x):
+        return made(x) + 1
+    check(f, torch.ones(2, 3), graphs=1)

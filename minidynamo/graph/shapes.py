@@ -22,6 +22,7 @@ from torch.utils._sympy.printers import PythonPrinter
 
 from minidynamo.base.config import config
 from minidynamo.graph.fake import Faked, FakeEnv, ShapeSource
+from minidynamo.sources import Attr, Source
 
 if TYPE_CHECKING:
     from minidynamo.sources import Source
@@ -256,7 +257,12 @@ def _ours(source: Any) -> _NumberSource:
     if type(source) is ShapeSource:
         return _NumberSource(source.ours, ("int",))
     name = source.prop.method_name()
-    return _NumberSource(source.base.ours, (name,) if source.idx is None else (name, source.idx))
+    return _NumberSource(_whose(source.base), (name,) if source.idx is None else (name, source.idx))
+
+
+def _whose(source: Any) -> Source:
+    """The tensor that a size is of: an input, or what an input is a view of (torch names it ``x._base``)."""
+    return source.ours if type(source) is ShapeSource else Attr(_whose(source.base), source.member)
 
 
 def marks(tensor: torch.Tensor) -> tuple[set[int], set[int]]:

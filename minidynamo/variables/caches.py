@@ -45,7 +45,8 @@ class CachedFunctionVariable(HashedByIdentity):
         return self.fn
 
     def shown_name(self) -> str:
-        return f"{self.fn.__module__}.{self.fn.__qualname__}()"
+        name = getattr(self.fn, "__qualname__", "a cached function")       # what it wraps may have none
+        return f"{getattr(self.fn, '__module__', None)}.{name}()"
 
     def wrapped(self, tx: Any) -> VariableTracker:
         return tx.build(self.fn.__wrapped__, Attr(self.source, "__wrapped__"))
@@ -88,7 +89,7 @@ class CachedFunctionVariable(HashedByIdentity):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         if name == "__wrapped__":
             return self.wrapped(tx)
-        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        if name in ("__name__", "__qualname__", "__doc__", "__module__") and hasattr(self.fn, name):
             return tx.build(getattr(self.fn, name), Attr(self.source, name))
         if not hasattr(self.fn, name):
             attribute_error(tx, self, name)

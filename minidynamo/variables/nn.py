@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import fx, nn
+from torch.fx import graph_module
 from torch.nn.modules import module as nn_module
 
-from minidynamo.guards.kinds import InInstanceDict, Length, TypeIs
+from minidynamo.guards.kinds import InInstanceDict, Length, SameObject, TypeIs
 from minidynamo.model.tables import builds_when, meaning
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol import attrs, compare
@@ -29,6 +30,8 @@ CALL_NAMES = ("_compiled_call_impl", "_call_impl")
 GLOBAL_HOOKS = ("_global_backward_pre_hooks", "_global_backward_hooks", "_global_forward_hooks",
                 "_global_forward_pre_hooks")
 STOCK = {name: vars(nn.Module)[name] for name in ("__call__", "_call_impl", "__getattr__", "__setattr__", "__delattr__")}
+CALL_WRAPPED = next(const for const in fx.GraphModule.recompile.__code__.co_consts
+                    if getattr(const, "co_name", None) == "call_wrapped")
 REGISTERED = (nn.Parameter, nn.Module, nn.Buffer)
 
 
@@ -102,7 +105,7 @@ class NNModuleVariable(ObjectVariable):
 
     def calls_forward(self, tx: Any) -> bool:
         """Whether a call comes down to ``forward``; what says so is guarded, cheaply."""
-        if not (is_stock(tx, self.cls, "__call__") and is_stock(tx, self.cls, "_call_impl")) \
+        if not (self.call_is_stock(tx) and is_stock(tx, self.cls, "_call_impl")) \
                 or any(self.fields.get(name) is not None for name in CALL_NAMES):
             return False
         if any(getattr(nn_module, name) for name in GLOBAL_HOOKS) or torch._C._get_tracing_state() \
@@ -115,6 +118,20 @@ class NNModuleVariable(ObjectVariable):
             return False
         guard_no_hooks(tx, self)
         return True
+
+    def call_is_stock(self, tx: Any) -> bool:
+        """nn.Module's own ``__call__``, or that of a GraphModule, which only words errors of fx's generated code."""
+        found = type_lookup(tx, self.cls, "__call__")
+        if found is None or found.value is not None or found.owner is not self.cls \
+                or not issubclass(self.cls, fx.GraphModule) or getattr(found.raw, "__code__", None) is not CALL_WRAPPED:
+            return is_stock(tx, self.cls, "__call__")
+        inside = type_lookup(tx, self.cls, "_wrapped_call")
+        if inside is None or type(inside.raw) is not graph_module._WrappedCall or inside.raw.cls_call is not None \
+                or any("__call__" in vars(klass) for klass in self.cls.__mro__[1:] if klass is not nn.Module):
+            return False
+        attrs.class_value(tx, found)
+        tx.guard(SameObject(inside.source, inside.raw))
+        return is_stock(tx, nn.Module, "__call__")
 
     def has_no(self, own: dict, which: str, tx: Any) -> bool:
         """Whether a table of hooks is there and empty."""
