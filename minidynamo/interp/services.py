@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
-from minidynamo.interp.state import Scope
+from minidynamo.interp.state import PreviousException, Scope
 from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
@@ -397,6 +397,17 @@ class Services:
 
     def run_generator(self, frame: Any, error: Raised | None, fresh: bool) -> str:
         return loop.run_generator(self, frame, error, fresh)
+
+    def is_handling(self, stack: list[Any]) -> bool:
+        """Whether a suspended frame stands inside an except clause of its own."""
+        return any(isinstance(entry, PreviousException) for entry in stack)
+
+    def rebase_handled(self, stack: list[Any], outer: VariableTracker | None) -> None:
+        """What a generator's outermost except clause goes back to is what its present caller handles."""
+        for at, entry in enumerate(stack):
+            if isinstance(entry, PreviousException):
+                stack[at] = PreviousException(outer)
+                return
 
     def chain(self, exc: VariableTracker) -> None:
         exceptions.chain(self, exc, self.handled)

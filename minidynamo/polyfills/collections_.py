@@ -189,6 +189,27 @@ def heapify_max(heap: Any, /) -> None:
         sift_up_max(heap, at)
 
 
+@polyfill(str.translate)
+def translate(self: Any, table: Any, /) -> str:
+    """_PyUnicode_TranslateCharmap."""
+    out = []
+    for char in str.__str__(self):
+        try:
+            found = table[ord(char)]
+        except LookupError:
+            out.append(char)
+            continue
+        if isinstance(found, int):
+            if not 0 <= found <= 0x10ffff:
+                raise ValueError("character mapping must be in range(0x110000)")
+            out.append(chr(found))
+        elif isinstance(found, str):
+            out.append(found)
+        elif found is not None:
+            raise TypeError("character mapping must return integer, None or str")
+    return "".join(out)
+
+
 # ---------------------------------------------------------------- bisect (Modules/_bisectmodule.c)
 @polyfill(_bisect.bisect_right)
 def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> int:

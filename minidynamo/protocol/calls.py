@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import types
 from typing import Any
 
@@ -18,6 +19,7 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
     The order is builtin, polyfill, torch rule, fold; a graph op, an opaque declaration and the
     break are the caller's.
     """
+    fn = registered(fn)
     meaning = CALLS.get(fn) or TORCH_RULES.get(fn)
     if meaning is not None:
         return call_meaning(tx, meaning, fn, args, kwargs)
@@ -32,6 +34,16 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
         except NotConstant:
             return None
     return None
+
+
+def registered(fn: Any) -> Any:
+    """The function as the tables know it: a C module that was imported afresh has new objects for the same code."""
+    if fn.__class__ is types.BuiltinFunctionType and type(fn.__self__) is types.ModuleType:
+        known = sys.modules.get(fn.__self__.__name__)
+        if known is not None and known is not fn.__self__ and known.__spec__ is not None \
+                and getattr(known.__spec__, "origin", 0) == getattr(fn.__self__.__spec__, "origin", 1):
+            return vars(known).get(fn.__name__, fn)
+    return fn
 
 
 def call_meaning(tx: Any, meaning: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:

@@ -12,7 +12,7 @@ from minidynamo.protocol import calls, iters, numbers
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Fetch
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import ConstantVariable, slice_value
 from minidynamo.variables.sequences import inner
 from minidynamo.variables.subclasses import PARTS
 
@@ -154,6 +154,8 @@ def set_bytes(target: Any, value: bytes) -> None:
 def literal(tx: Any, value: VariableTracker) -> Any:
     """An argument as the real thing; a bytearray as a copy, an iterable of ints as a list."""
     part = inner(real(tx, value))
+    if part.py_type() is slice:
+        return slice_value(tx, part)
     if isinstance(part, BytearrayVariable):
         return bytearray(part.value)
     try:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import builtins
+import cmath
 import collections
 import operator
+import struct
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.model.tables import Methods, meaning
+from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
 from minidynamo.variables.constants import ConstantVariable
@@ -208,6 +210,21 @@ class StrMethods(Methods, of=str):
         return tx.format_text(inner(self).as_constant(), (), mapping)
 
 
+def class_method(raw: Any) -> Any:
+    """A constructor like ``int.from_bytes``: folded for the builtin, then called with the value for a subclass."""
+    base = raw.__objclass__
+
+    def call(tx, cls, *args, **kwargs):
+        made = tx.fold(getattr(base, raw.__name__), list(args), kwargs)
+        return made if getattr(cls, "cls", None) is base or raw.__name__.startswith("__") else tx.call(cls, [made])
+    return call
+
+
+for owner_, name_ in ((int, "from_bytes"), (float, "fromhex"), (float, "__getformat__"), (bytes, "fromhex")):
+    meaning(vars(owner_)[name_])(class_method(vars(owner_)[name_]))
+fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)], struct.pack, struct.unpack, struct.calcsize)
+
+
 class BytesMethods(Methods, of=bytes):
     """The methods of bytes that look at more than literals."""
 
@@ -231,6 +248,11 @@ for symbol_, function_ in {**numbers.BINARY, **numbers.INPLACE}.items():
     meaning(function_)(operator_meaning(symbol_))
 for symbol_, function_ in compare.COMPARE.items():
     meaning(function_)(compare_meaning(symbol_))
+
+
+for symbol_, function_ in (("index", operator.index), ("-", operator.neg), ("+", operator.pos), ("~", operator.invert),
+                           ("abs", operator.abs)):
+    meaning(function_)(lambda tx, a, /, symbol=symbol_: numbers.unary(tx, symbol, a))
 
 
 @meaning(operator.getitem)

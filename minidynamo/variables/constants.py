@@ -168,10 +168,30 @@ def type_attribute(cls: type, name: str) -> Any:
 
 def index_or_slice(tx: Any, key: VariableTracker) -> VariableTracker:
     """A subscript after ``__index__`` where the type has it."""
-    if key.__class__ is ConstantVariable or key.py_type() is slice:
+    if key.__class__ is ConstantVariable:
         return key
+    if key.py_type() is slice:
+        return tx.wrap(slice_value(tx, key))
     result = key.nb_unary(tx, "index")
     return key if result is NotImplemented else result
+
+
+def slice_value(tx: Any, key: Any) -> slice:
+    """PySlice_Unpack: step, start and stop as plain numbers, in its order."""
+    step, start, stop = [slice_bound(tx, tx.real(part)) for part in (key.step, key.start, key.stop)]
+    if step == 0:
+        tx.raise_(ValueError, "slice step cannot be zero")
+    return slice(start, stop, step)
+
+
+def slice_bound(tx: Any, value: VariableTracker) -> Any:
+    """_PyEval_SliceIndex."""
+    if value.__class__ is ConstantVariable and (value.value is None or type(value.value) is int):
+        return value.value
+    number = value.nb_unary(tx, "index")
+    if number is NotImplemented:
+        tx.raise_(TypeError, "slice indices must be integers or None or have an __index__ method")
+    return number.as_constant()
 
 
 def percent_format(tx: Any, text: ConstantVariable, values: VariableTracker) -> VariableTracker:

@@ -8,7 +8,7 @@ from minidynamo import reasons
 from minidynamo.model.tables import Methods, builds
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
-from minidynamo.protocol.attrs import attribute_error
+from minidynamo.protocol.attrs import attribute_error, getattr_or_none
 from minidynamo.variables import exceptions
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -20,12 +20,13 @@ CREATED, SUSPENDED, RUNNING, CLOSED = "created", "suspended", "running", "closed
 class GeneratorVariable(HashedByIdentity):
     """A generator made while tracing; ``start`` is what would make it again before its first step."""
 
-    __slots__ = ("frame", "state", "start", "name", "lost_at")
+    __slots__ = ("frame", "state", "start", "name", "lost_at", "named")
     kind = "generator"
 
     def __init__(self, frame: Any, start: Any, name: str, made_at: int) -> None:
         self.frame, self.start, self.name, self.lost_at, self.source = frame, start, name, made_at, None
         self.state = CREATED
+        self.named: dict[str, VariableTracker] = {}        # names given to it
 
     def py_type(self) -> type:
         return types.GeneratorType
@@ -37,6 +38,8 @@ class GeneratorVariable(HashedByIdentity):
         return self.resume(tx, ConstantVariable(None))
 
     def children(self) -> list[VariableTracker]:
+        if self.named:
+            raise CannotRebuild(self, "a generator that was given a name")
         if self.state == CREATED:
             fn, args, kwargs = self.start
             return [fn, *args, *kwargs.values()]
@@ -60,15 +63,32 @@ class GeneratorVariable(HashedByIdentity):
         out.call(len(args) + len(kwargs), tuple(kwargs))
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name in self.named:
+            return self.named[name]
         if name in ("__name__", "__qualname__"):
             return tx.wrap(getattr(self.frame.program, name.strip("_")))
         if name == "gi_running":
             return tx.wrap(self.state == RUNNING)
+        if name == "gi_suspended":
+            return tx.wrap(self.state == SUSPENDED)
+        if name == "gi_yieldfrom" and self.state != RUNNING:
+            receiver = self.delegate()
+            return tx.wrap(None) if receiver is None else real(tx, receiver)
+        if name == "gi_frame" and self.state == CLOSED:
+            return tx.wrap(None)
         if not hasattr(types.GeneratorType, name):
             attribute_error(tx, self, name)
         if name == "__class__":
             return tx.wrap(types.GeneratorType)
         return tx.bound_c_method(self, getattr(types.GeneratorType, name))
+
+    def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if name not in ("__name__", "__qualname__"):
+            super().tp_setattro(tx, name, value)
+            return
+        if value is None or not issubclass(value.py_type(), str):
+            tx.raise_(TypeError, f"{name} must be set to a string object")
+        tx.journal.put(self.named, name, value)
 
     # ---- running
     def resume(self, tx: Any, sent: VariableTracker | None, error: Raised | None = None) -> VariableTracker | None:
@@ -84,25 +104,87 @@ class GeneratorVariable(HashedByIdentity):
         if self.state == CREATED and sent is not None and not exceptions.is_none(sent):
             tx.raise_(TypeError, "can't send non-None value to a just-started generator")
         self.snapshot(tx)
-        outer, tx.handled = tx.handled, frame.handled if frame.handled is not None else tx.handled
-        own_context = frame.handled
+        outer = tx.handled
+        if frame.handled is not None:                  # it was left inside an except clause: that goes on over ours
+            tx.handled = frame.handled
+            tx.rebase_handled(frame.stack, outer)
         if self.state == SUSPENDED and sent is not None:
             frame.stack.append(sent)
         first, self.state = self.state, RUNNING
         try:
             outcome = tx.run_generator(frame, error, first == CREATED)
-        except Raised:
+        except Raised as raised:
             self.state = CLOSED
             frame.stack.clear()
+            if issubclass(raised.exc.py_type(), StopIteration):        # gen_send_ex2: it must not look like an end
+                raise Raised(tx.generator_raised_stop(raised.exc)) from None
             raise
         finally:
             inside, tx.handled = tx.handled, outer
-        frame.handled = inside if inside is not outer or own_context is not None else None
+        frame.handled = inside if tx.is_handling(frame.stack) else None
         if outcome == "yielded":
             self.state = SUSPENDED
             return real(tx, frame.stack.pop())
         self.state = CLOSED
         return None
+
+    # ---- throw and close
+    def delegate(self) -> VariableTracker | None:
+        """_PyGen_yf: the iterator that a ``yield from`` stands at."""
+        if self.state != SUSPENDED or self.frame.op.name != "YIELD" or self.frame.op.arg != 2:
+            return None
+        return self.frame.stack[-1]  # type: ignore[no-any-return]
+
+    def throw(self, tx: Any, exc: VariableTracker) -> VariableTracker | None:
+        """_gen_throw: to the iterator of a ``yield from`` first."""
+        receiver = self.delegate()
+        if receiver is None:
+            return self.resume(tx, None, Raised(exc))
+        receiver = real(tx, receiver)
+        self.snapshot(tx)
+        self.state = RUNNING
+        try:
+            if issubclass(exc.py_type(), GeneratorExit):
+                close_iterator(tx, receiver)
+                yielded, error = None, Raised(exc)
+            else:
+                yielded, error = self.throw_into(tx, receiver, exc)
+        except Raised as raised:
+            yielded, error = None, raised
+        self.state = SUSPENDED
+        if yielded is not None:
+            return yielded
+        if error is not None and issubclass(error.exc.py_type(), StopIteration) and error.exc is not exc:
+            self.frame.pc = self.frame.ops[self.frame.pc - 2].target       # SEND ends with the value
+            return self.resume(tx, exceptions.stop_value(tx, error.exc))
+        return self.resume(tx, None, error)
+
+    def throw_into(self, tx: Any, receiver: VariableTracker, exc: VariableTracker) -> tuple[Any, Any]:
+        if isinstance(receiver, GeneratorVariable):
+            yielded = receiver.throw(tx, exc)
+            if yielded is None:
+                tx.raise_stop_iteration(receiver)
+            return yielded, None
+        method = getattr_or_none(tx, receiver, "throw")
+        if method is None:
+            return None, Raised(exc)
+        return tx.call(method, [exc]), None
+
+    def close(self, tx: Any) -> None:
+        """gen_close."""
+        if self.state == CREATED:
+            tx.journal.set(self, "state", CLOSED)
+        if self.state == CLOSED:
+            return
+        exc = exceptions.make_exception(tx, GeneratorExit, [])
+        try:
+            result = self.throw(tx, exc)
+        except Raised as raised:
+            if issubclass(raised.exc.py_type(), (GeneratorExit, StopIteration)):
+                return
+            raise
+        if result is not None:
+            tx.raise_(RuntimeError, "generator ignored GeneratorExit")
 
     def snapshot(self, tx: Any) -> None:
         """Everything a step may change, for the journal."""
@@ -137,37 +219,40 @@ class GeneratorMethods(Methods, of=types.GeneratorType):
         exc = thrown(tx, kind, value)
         if exc.source is not None:
             tx.stop(reasons.RAISE_EXISTING, type=exc.py_type().__name__)
-        result = self.resume(tx, None, Raised(exc))
+        result = self.throw(tx, exc)
         if result is None:
             tx.raise_stop_iteration(self)
         return result
 
     def close(tx, self, /):
-        if self.state == CREATED:
-            tx.journal.set(self, "state", CLOSED)
-            return tx.wrap(None)
-        if self.state == CLOSED:
-            return tx.wrap(None)
-        exc = exceptions.make_exception(tx, GeneratorExit, [])
-        try:
-            result = self.resume(tx, None, Raised(exc))
-        except Raised as raised:
-            if issubclass(raised.exc.py_type(), (GeneratorExit, StopIteration)):
-                return tx.wrap(None)
-            raise
-        if result is not None:
-            tx.raise_(RuntimeError, "generator ignored GeneratorExit")
+        self.close(tx)
         return tx.wrap(None)
+
+
+def close_iterator(tx: Any, iterator: VariableTracker) -> None:
+    """gen_close_iter: a generator is closed, of others ``close`` is called where there is one."""
+    if isinstance(iterator, GeneratorVariable):
+        iterator.close(tx)
+        return
+    method = getattr_or_none(tx, iterator, "close")
+    if method is not None:
+        tx.call(method, [])
 
 
 def thrown(tx: Any, kind: VariableTracker, value: VariableTracker | None) -> VariableTracker:
     """_gen_throw's arguments as an exception."""
     if isinstance(kind, ClassVariable) and issubclass(kind.cls, BaseException):
-        if value is None or exceptions.is_none(value):
-            return exceptions.instantiate(tx, kind)
-        if isinstance(value, exceptions.ExceptionVariable):
+        if isinstance(value, exceptions.ExceptionVariable) and issubclass(value.py_type(), kind.cls):
             return value
-        return tx.call(kind, list(value.items) if value.py_type() is tuple else [value])
+        given = [] if value is None or exceptions.is_none(value) else list(value.items) if value.py_type() is tuple else [value]
+        try:
+            made = tx.call(kind, given)
+            if not issubclass(made.py_type(), BaseException):
+                tx.raise_(TypeError, f"calling {kind.cls!r} should have returned an instance of BaseException, "
+                                     f"not {made.py_type()!r}")
+        except Raised as raised:                  # PyErr_NormalizeException: what went wrong is thrown instead
+            return raised.exc
+        return made
     if isinstance(kind, exceptions.ExceptionVariable):
         return kind
     tx.raise_(TypeError, "exceptions must be classes or instances deriving from BaseException, "

@@ -169,7 +169,7 @@ class ObjectVariable(VariableTracker):
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         method = self.special(tx, "__next__")
         if method is None:
-            return super().tp_iternext(tx)
+            return super().tp_iternext(tx) if self.inner is None else self.inner.tp_iternext(tx)
         return tx.until_stop_iteration(lambda: tx.call(method, []))
 
     def sq_length(self, tx: Any) -> VariableTracker:

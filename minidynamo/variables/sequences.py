@@ -15,7 +15,7 @@ from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Item, PlainItem
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import ConstantVariable, slice_value
 
 
 class SequenceVariable(VariableTracker):
@@ -72,7 +72,7 @@ class SequenceVariable(VariableTracker):
     def position(self, tx: Any, key: VariableTracker, what: str) -> int | slice:
         """A subscript as an index within range, or a slice of literals."""
         if key.py_type() is slice:
-            return key.as_constant()
+            return slice_value(tx, key)
         number = key.nb_unary(tx, "index")
         if number is NotImplemented:
             name = self.owner.__name__

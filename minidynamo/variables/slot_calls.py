@@ -7,7 +7,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.model.tables import meaning
-from minidynamo.model.variable import VariableTracker, real
+from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs, calls, compare, iters, numbers
 from minidynamo.variables import exception_groups, exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
@@ -15,6 +15,7 @@ from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.buffers import BytearrayVariable
 from minidynamo.variables.deques import DequeVariable
 from minidynamo.variables.exceptions import ExceptionVariable
+from minidynamo.variables.iterators import IteratorVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import kind_of_instance, ObjectVariable, builtin_base
 from minidynamo.variables.ordered import DefaultDictVariable, OrderedDictVariable
@@ -323,6 +324,26 @@ def literal_part(base: type) -> Any:
     return make
 
 
+def iterator_part(base: type) -> Any:
+    """The iterator inside an instance of a subclass; such an instance cannot be made again."""
+    return lambda tx, args, kwargs: OnlyInside(tx.call(tx.class_of(base), args, kwargs), base)
+
+
+class OnlyInside(IteratorVariable):
+    """An iterator that is the builtin part of an object made while tracing."""
+
+    __slots__ = ("iterator", "cls")
+
+    def __init__(self, iterator: VariableTracker, base: type) -> None:
+        self.iterator, self.cls, self.source = iterator, base, None
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        return self.iterator.tp_iternext(tx)
+
+    def children(self) -> list[VariableTracker]:
+        raise CannotRebuild(self, "an instance of a subclass of an iterator type")
+
+
 PARTS: dict[type, Any] = {
     list: lambda tx, args, kwargs: ListVariable([]),
     dict: lambda tx, args, kwargs: DictVariable({}),
@@ -330,6 +351,7 @@ PARTS: dict[type, Any] = {
     collections.defaultdict: lambda tx, args, kwargs: DefaultDictVariable({}, NONE),
     collections.deque: lambda tx, args, kwargs: DequeVariable([], None),
     bytearray: lambda tx, args, kwargs: BytearrayVariable(b""),
+    **{base: iterator_part(base) for base in (enumerate, zip, map, filter, reversed)},
     set: lambda tx, args, kwargs: SetVariable({}),
     tuple: lambda tx, args, kwargs: TuplePart(iters.collect(tx, args[0]) if args else []),
     frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(
