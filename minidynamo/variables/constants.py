@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from minidynamo.base.text import tp_name
+from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, IsNone
 from minidynamo.model.tables import builds, fold, wraps
 from minidynamo.model.variable import VariableTracker
@@ -90,6 +91,8 @@ class ConstantVariable(VariableTracker):
         tx.unsupported(self, f".{name} = ...")
 
     def nb_bool(self, tx: Any) -> VariableTracker | None:
+        if self.value is NotImplemented:             # a warning each time
+            tx.stop(reasons.WARNING_CALL, call="bool(NotImplemented)")
         return ConstantVariable(bool(self.value))
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
