@@ -6,6 +6,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     autograd,
     buffers,
     caches,
+    class_assignment,
     collections_,
     contexts,
     descriptors,

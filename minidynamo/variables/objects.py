@@ -23,20 +23,21 @@ class ObjectVariable(VariableTracker):
     user's object ``obj``.  ``inner`` is the builtin part of a subclass of list, dict, int …
     """
 
-    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace")
+    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace", "moved")
     kind = "object"
 
     def __init__(self, cls: type, obj: Any = None, source: Any = None, inner: VariableTracker | None = None) -> None:
         self.cls, self.obj, self.source, self.inner = cls, obj, source, inner
         self.fields: dict[str, VariableTracker | None] = {}
         self.made_at: int | None = None
+        self.moved: VariableTracker | None = None     # the class that was assigned to ``__class__``
         self.namespace: Any = None                    # ``__dict__`` as a value, once somebody asked for it
 
     def py_type(self) -> type:
         return self.cls
 
     def as_object(self) -> Any:
-        if self.obj is None or self.fields:
+        if self.obj is None or self.fields or self.moved is not None:
             raise NotConstant(self)
         return self.obj
 
@@ -104,7 +105,8 @@ class ObjectVariable(VariableTracker):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        return [*[v for v in self.fields.values() if v is not None], *inner_children(self.inner)]
+        moved = [] if self.moved is None else [self.moved]
+        return [*moved, *[v for v in self.fields.values() if v is not None], *inner_children(self.inner)]
 
     def rebuild(self, out: Any) -> None:
         self.create(out)
@@ -136,6 +138,8 @@ class ObjectVariable(VariableTracker):
                 out.set_attribute(self, name, value)
 
     def replay(self, out: Any) -> None:
+        if self.moved is not None:
+            out.set_attribute(self, "__class__", self.moved)
         for name, value in self.fields.items():      # the builtin part has the object's source and replays itself
             out.set_attribute(self, name, value)
 
