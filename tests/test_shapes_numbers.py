@@ -288,3 +288,42 @@ def test_a_message_in_a_loop_does_not_recompile(capsys):
     assert counting.frame_count <= 3
     out = capsys.readouterr().out.splitlines()
     assert out[:20] == out[20:] == [f"step {i}" for i in range(20)]
+
+
+def test_nan_and_infinity_arrive_late():
+    def f(x, v):
+        return x * v, v == v, v - v, v * 0, v < math.inf, v > 1.0, v != 2.5
+    minidynamo.reset()
+    g = minidynamo.optimize(f)
+    with minidynamo.config.patch(specialize_float=False, error_on_internal=True):
+        for v in (1.5, 2.5, 3.5, math.nan, math.inf, -math.inf, 0.5):
+            assert repr(f(A[:2], v)) == repr(g(A[:2], v))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_numbers_from_data(backend):
+    def f_item(x):
+        n = x.sum().item()
+        return x * n, n, n + 1
+
+    def f_branch(x):
+        n = int(x.max())
+        return x * n if n > 3 else x - n
+
+    def f_text(x):
+        n = x.max().item()
+        y = x * 2
+        print(f"{n}")
+        return y + n
+
+    def f_nonzero(x):
+        return torch.nonzero(x).sum(), x[x > 1] * 2
+    graphs = {f_item: 1, f_branch: None, f_text: 2, f_nonzero: 1}
+    for dtype in (torch.float32, torch.int64):
+        for fn, count in graphs.items():
+            with minidynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True):
+                found = check(fn, torch.arange(5).to(dtype), backend=backend, graphs=count, min_graphs=1, tol=1e-6)
+            if fn is f_branch:
+                assert found.breaks["MD0204"] == 1
+            found = check(fn, torch.arange(5).to(dtype), backend=backend, min_graphs=1, tol=1e-6)
+            assert found.breaks                    # without the options they break

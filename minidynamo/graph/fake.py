@@ -158,11 +158,12 @@ _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 class FakeEnv:
     """The fake mode and shape environment of one compile."""
 
-    def __init__(self, *, duck_shape: bool | None = None, capture_scalar_outputs: bool = False) -> None:
+    def __init__(self, *, duck_shape: bool | None = None, capture_scalar_outputs: bool = False,
+                 capture_dynamic_output_shape_ops: bool = False) -> None:
         # An op may read a scalar for itself (``alpha=tensor``); `run` refuses results that show one.
-        self.shape_env = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=False,
-                                  duck_shape=duck_shape)
-        self.capture_scalar_outputs = capture_scalar_outputs
+        self.shape_env = ShapeEnv(allow_scalar_outputs=True, duck_shape=duck_shape,
+                                  allow_dynamic_output_shape_ops=capture_dynamic_output_shape_ops)
+        self.captures_data = capture_scalar_outputs or capture_dynamic_output_shape_ops
         # A fallback runs the real kernel on made-up data: its effects are real and its shape
         # a guess.  While tracing that is unsound, so an op without a fake breaks instead.
         self.mode = FakeTensorMode(shape_env=self.shape_env, allow_fallback_kernels=False)
@@ -234,7 +235,7 @@ class FakeEnv:
                     result = getattr(args[0], target)(*args[1:], **kwargs)
                 else:
                     result = target(*args, **kwargs)  # type: ignore[operator]
-            if self.shape_env.pending_fresh_unbacked_symbols and not self.capture_scalar_outputs:
+            if self.shape_env.pending_fresh_unbacked_symbols and not self.captures_data:
                 self._refuse_unbacked(result)
             return result
         except _DATA_DEPENDENT as e:
@@ -247,8 +248,7 @@ class FakeEnv:
             raise OpError(target, e) from e
         finally:
             _quiet.running = outer
-            if not self.capture_scalar_outputs:
-                self.shape_env.pending_fresh_unbacked_symbols.clear()
+            self.shape_env.pending_fresh_unbacked_symbols.clear()      # the tape knows which node made them
 
     def _refuse_unbacked(self, result: Any) -> None:
         """A number read from data may stay inside an op, but not show in what it returns."""

@@ -65,7 +65,8 @@ class Tracer(Services):
         self.program, self.options, self.stop_at, self.config = program, options, stop_at, config
         self.entry_locals, self.entry_globals = frame_locals, frame_globals
         self.journal = Journal()
-        self.env = FakeEnv()
+        self.env = FakeEnv(capture_scalar_outputs=config.capture_scalar_outputs,
+                           capture_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops)
         self.shapes = Shapes(self.env, dynamic=options.dynamic, history=options.history)
         self.tape = Tape(self.env, self.journal)
         self.tensor_of: dict[Node, VariableTracker] = {}

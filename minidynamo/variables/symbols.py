@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import PROXIES, meaning
@@ -151,7 +152,8 @@ class SymVariable(VariableTracker):
         if theirs is None:
             return NotImplemented
         if any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is bool) for o in (self, theirs)) or \
-                isinstance(theirs, float) and self.py_type() is int:
+                isinstance(theirs, float) and (self.py_type() is int or not math.isfinite(theirs)) or \
+                isinstance(theirs, SymVariable) and float in (self.py_type(), theirs.py_type()):       # nan differs from itself
             return compare(tx, symbol, self.constant(), other.constant() if isinstance(other, SymVariable) else other)
         return apply(tx, COMPARE[symbol], self, theirs)
 
@@ -202,11 +204,19 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, SymVariable):
         return value.as_constant()
     kind = TYPES.get(type(value))
-    return value if kind is None else kind(value)
+    return value if kind is None else decided(kind, value)
 
 
 def truth(value: Any) -> bool:
-    return bool(value)
+    return decided(bool, value)
+
+
+def decided(kind: type, value: Any) -> Any:
+    """A fact of the trace; a number that comes out of data has none."""
+    try:
+        return kind(value)
+    except GuardOnDataDependentSymNode:
+        raise NotConstant(SymVariable(value)) from None
 
 
 def compute(function: Callable[..., Any], *values: Any) -> Any:

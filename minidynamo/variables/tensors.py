@@ -128,6 +128,8 @@ class TensorVariable(VariableTracker):
         if symbol in ("index", "int", "float", "complex"):
             if symbol == "index" and (self.fake.dtype.is_floating_point or self.fake.dtype.is_complex):
                 return NotImplemented
+            if tx.config.capture_scalar_outputs and symbol != "complex" and self.fake.numel() == 1:
+                return numbers.unary(tx, symbol, tx.emit("item", (self.node,), {}, method=True))
             tx.stop(reasons.DATA_DEPENDENT_VALUE, op=f"{symbol}()")
         return tx.emit(numbers.UNARY[symbol], [self.node], {})
 

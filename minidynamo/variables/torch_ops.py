@@ -163,7 +163,7 @@ def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) ->
     if slot is not None:
         return slot(tx, *args)
     reason = DATA_METHODS.get(name)
-    if reason is not None:
+    if reason is not None and not (name == "item" and tx.config.capture_scalar_outputs):
         tx.stop(reason, **{reason.fields[0]: f"{name}()"})
     nodes = [proxy(tx, a) for a in args]
     named = {k: proxy(tx, v) for k, v in kwargs.items()}
