@@ -73,3 +73,45 @@ def test_simple_namespace():
         return (repr(made), made == types.SimpleNamespace(a=1), types.SimpleNamespace(a=1) == types.SimpleNamespace(a=1),
                 vars(given), given, texts, x + given.n)
     check(fn, X, graphs=1, make=lambda: (X, types.SimpleNamespace(n=3, gone=1)))
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+def test_attribute_set_and_deleted_again():
+    def fn(x, a, s):
+        a.n = 1
+        del a.n
+        s.a = 1
+        del s.a
+        s.b = 2
+        return hasattr(a, "n"), hasattr(s, "a"), s.b, x + 1
+    check(fn, X, graphs=1, make=lambda: (X, A(), Slotted()))
+
+
+def test_descriptor_with_set_only():
+    def fn(x):
+        class D:
+            def __set__(self, obj, value):
+                obj.__dict__["d"] = value + 1
+
+        class K:
+            d = D()
+        k = K()
+        before = type(k.d).__name__
+        k.d = 42
+        return before, k.d, x + k.d
+    check(fn, X, graphs=1)
+
+
+def test_stand_ins_are_not_found():
+    def fn(x):
+        class Inside:
+            pass
+
+        class Child(Inside):
+            pass
+        print("break")
+        return [k.__name__ for k in Inside.__subclasses__()], Child.__name__, x + 1
+    check(fn, X, min_graphs=1, cached=False)

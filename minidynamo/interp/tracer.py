@@ -34,7 +34,7 @@ from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
 from minidynamo.sources import Cell, Source
 from minidynamo.protocol import attrs
-from minidynamo.variables import constants, exceptions, functions, mappings, opaque, sequences, tensors
+from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, tensors
 
 
 class Restart(Exception):
@@ -375,6 +375,8 @@ class Tracer(Services):
             if self.nesting:
                 self.at_exit.append((ambient.nesting_by, (self.nesting,)))
         finally:
+            for made in self.made_classes.values():
+                class_making.forget(made.cls)
             ambient.nesting_by(-self.nesting)
             if ambient.changes(self.on_entry):
                 ambient.restore(self.on_entry)

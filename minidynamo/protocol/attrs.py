@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import HasKey
-from minidynamo.model.variable import VariableTracker
+from minidynamo.model.variable import VariableTracker, defines
 from minidynamo.sources import DictItem, DictRoot, Source
 
 CLASS_DICT = type.__dict__["__dict__"]
@@ -84,9 +84,10 @@ def is_data_type(cls: type) -> bool:
     return hasattr(cls, "__set__") or hasattr(cls, "__delete__")
 
 
-def is_data(found: Found) -> bool:
-    """Whether a class attribute is a data descriptor."""
-    return is_data_type(type(found.raw) if found.value is None else found.value.py_type())
+def is_data(found: Found, reading: bool = False) -> bool:
+    """Whether a class attribute is a data descriptor; for reading it must also have a ``__get__``."""
+    cls = type(found.raw) if found.value is None else found.value.py_type()
+    return is_data_type(cls) and (not reading or defines(cls, "__get__"))
 
 
 def is_python_slot(raw: types.MemberDescriptorType) -> bool:
@@ -106,7 +107,7 @@ def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker
     """PyObject_GenericGetAttr; None in place of AttributeError."""
     cls = obj.py_type()
     found = type_lookup(tx, cls, name)
-    if found is not None and is_data(found):
+    if found is not None and is_data(found, reading=True):
         return describe(tx, found, obj, cls)
     value = obj.instance_get(tx, name)
     if value is not None:

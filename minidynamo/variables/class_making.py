@@ -18,7 +18,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import NotConstant, VariableTracker, is_subtype, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import describe, type_lookup
-from minidynamo.variables.classes import ClassVariable, lookup_in
+from minidynamo.variables.classes import HEAP_TYPE, ClassVariable, lookup_in
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.descriptors import ClassMethodVariable, PropertyVariable, StaticMethodVariable
 from minidynamo.variables.exceptions import make_exception
@@ -199,6 +199,24 @@ def is_abstract(tx: Any, value: VariableTracker) -> bool:
         return mark is not None and mark is not False
     parts = value.part_values(tx) if hasattr(value, "part_values") else []
     return any(is_abstract(tx, part) for part in parts)
+
+
+_GRAVES: dict[type, type] = {}
+
+
+def forget(standin: type) -> None:
+    """Take a stand-in out of its bases' ``__subclasses__``: nobody is to find it there."""
+    solid = next(k for k in type.mro(standin) if not k.__flags__ & HEAP_TYPE)
+    grave = _GRAVES.get(solid)
+    if grave is None:
+        grave = _GRAVES[solid] = type.__new__(type, "Grave", (solid,), {})
+    for name in ("__slots__", "__init_subclass__"):
+        if name in attrs.CLASS_DICT.__get__(standin):
+            return                       # another layout; it goes with the next garbage collection
+    try:
+        vars(type)["__bases__"].__set__(standin, (grave,))
+    except TypeError:
+        pass                             # CPython finds the layouts too different: as above
 
 
 # ---------------------------------------------------------------- type.__new__

@@ -49,7 +49,7 @@ class ClassVariable(HashedByIdentity):
         if fixed is not None and not attrs.special_is_python(tx, type(self.cls), "__getattribute__"):
             return fixed(tx, self)
         meta = type_lookup(tx, type(self.cls), name)
-        if meta is not None and is_data(meta):
+        if meta is not None and is_data(meta, reading=True):
             return describe(tx, meta, self, type(self.cls))
         own = type_lookup(tx, self.cls, name)
         if own is not None:

@@ -82,7 +82,7 @@ class ObjectVariable(VariableTracker):
         return kind(self.source, name)
 
     def instance_set(self, tx: Any, name: str, value: VariableTracker | None) -> None:
-        if value is None and self.obj is None:
+        if value is None and not self.had(name):
             fields = dict(self.fields)
             fields.pop(name, None)
             tx.journal.set(self, "fields", fields)
@@ -91,6 +91,15 @@ class ObjectVariable(VariableTracker):
                 tx.unsupported(self, f".{name} = ... after its deletion")
             tx.journal.put(self.fields, name, value)
         tx.modified(self)
+
+    def had(self, name: str) -> bool:
+        """Whether the user's object has the name in its dict or a slot, so that deleting it must be replayed."""
+        if self.obj is None:
+            return False
+        raw = attrs_static(self.cls, name)
+        if isinstance(raw, types.MemberDescriptorType):
+            return raw_slot_is_set(raw, self.obj)
+        return self.has_instance_dict() and name in instance_dict(self.obj)
 
     def has_instance_dict(self) -> bool:
         return self.cls.__dictoffset__ != 0
@@ -384,6 +393,14 @@ class UserKey:
         if isinstance(other, IdKey):
             return False
         return compare.truth(self.tx, compare.compare(self.tx, "==", self.value, self.tx.wrap(other)))
+
+
+def raw_slot_is_set(raw: types.MemberDescriptorType, obj: Any) -> bool:
+    try:
+        raw.__get__(obj)
+    except AttributeError:
+        return False
+    return True
 
 
 def attrs_static(cls: type, name: str) -> Any:
