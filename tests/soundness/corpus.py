@@ -4,6 +4,7 @@ A program is a function whose name starts with ``p_``, called without arguments 
 """
 import contextlib
 import functools
+import sys
 
 import torch
 
@@ -614,6 +615,172 @@ def p_groups():
     except* (KeyError, TypeError) as group:
         found.append(len(group.exceptions))
     return found
+
+
+def handled():
+    kind, value, tb = sys.exc_info()
+    return None if kind is None else (kind.__name__, value.args, lines(tb))
+
+
+def lines(tb):
+    found = []
+    while tb is not None:
+        found.append((tb.tb_lineno, tb.tb_frame.f_code.co_name))
+        tb = tb.tb_next
+    return found
+
+
+def p_exc_info():
+    log = [handled()]
+    try:
+        fail("a")
+    except Mine:
+        log.append(handled())
+        try:
+            {}["b"]
+        except KeyError:
+            log.append(handled())
+        log.append(handled())
+    log.append(handled())
+    return log
+
+
+def p_exc_info_left():
+    def leave(how):
+        try:
+            fail(how)
+        except Mine:
+            if how == "return":
+                return handled()
+            for _ in range(2):
+                try:
+                    fail("loop")
+                except Mine:
+                    if how == "break":
+                        break
+                    continue
+        finally:
+            seen.append(handled())
+        return handled()
+    seen = []
+    return [leave("return"), leave("break"), leave("continue"), handled()], seen
+
+
+def p_exc_info_of_caller():
+    def inner():
+        first = handled()
+        try:
+            fail("inner")
+        except Mine as error:
+            second = handled(), error.__context__ is None
+        return first, second, handled()
+    before = inner()
+    try:
+        fail("outer")
+    except Mine:
+        return before, inner(), handled()
+
+
+def p_traceback_lines():
+    def deep(n):
+        if n:
+            return deep(n - 1)
+        x = T + 1
+        return x[fail("deep")]
+    try:
+        try:
+            deep(2)
+        except Mine as error:
+            first = lines(error.__traceback__)
+            raise
+    except ValueError as error:
+        again = lines(error.__traceback__)
+    try:
+        raise error_of(3)
+    except Mine as error:
+        return first, again, lines(error.__traceback__)
+
+
+def error_of(n):
+    try:
+        fail(n)
+    except Mine as error:
+        return error
+
+
+def p_raise_kept():
+    kept = error_of(1)
+    seen = []
+    for _ in range(2):
+        try:
+            raise kept
+        except Mine as error:
+            seen.append((error is kept, len(lines(error.__traceback__))))
+    return seen
+
+
+def p_bare_raise_in_helper():
+    def again():
+        raise
+    try:
+        try:
+            fail("x")
+        except Mine:
+            again()
+    except Mine as error:
+        return lines(error.__traceback__), error.__context__
+
+
+def p_nothing_to_raise():
+    try:
+        raise
+    except RuntimeError as error:
+        return error.args
+
+
+def p_suppressed():
+    try:
+        try:
+            fail("x")
+        except Mine:
+            raise KeyError("y") from None
+    except KeyError as error:
+        return error.__suppress_context__, error.__cause__, error.__context__.args
+
+
+def p_exception_in_generator():
+    def gen():
+        try:
+            yield handled()
+            yield 2
+        except Mine as error:
+            yield error.args, handled()
+        yield handled()
+    g = gen()
+    got = [next(g)]
+    try:
+        fail("outside")
+    except Mine:
+        got.append(next(g))
+    got.append(g.throw(Mine("thrown")))
+    got.append(next(g))
+    return got
+
+
+def p_finally_over():
+    log = []
+
+    def f():
+        for i in range(3):
+            try:
+                if i == 1:
+                    fail(i)
+            finally:
+                log.append((i, handled()))
+                if i == 1:
+                    continue  # noqa: B012
+        return "end"
+    return f(), log, handled()
 
 
 # ---------------------------------------------------------------- with
