@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 import enum
+import threading
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+import minidynamo
 from minidynamo import reasons
-from minidynamo.testing import check
+from minidynamo.testing import CompileCounter, check
 
 
 class Number(enum.IntEnum):
@@ -173,3 +175,23 @@ def test_numpy_values_compile_nothing_anew():
         return x + 1, array
 
     check(f, torch.ones(2), np.ones(3), graphs=1, make=lambda: (torch.ones(2), np.ones(3)))
+
+
+def test_modules_behind_modules_and_weak_references():
+    lstm, attention = torch.nn.LSTM(3, 4, 2), torch.nn.MultiheadAttention(4, 2)
+    check(lambda x: lstm(x), torch.rand(5, 2, 3), graphs=1)
+    check(lambda x: attention(x, x, x), torch.rand(5, 2, 4), graphs=1)
+
+
+def test_opaque_arguments_compile_nothing_anew():
+    def f(x, lock):
+        return x + 1, lock
+
+    made = [threading.Lock() for _ in range(4)]
+    check(f, graphs=1, make=lambda: (torch.ones(2), made[0]))
+
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(f, backend=counter)
+    for lock in made:
+        assert compiled(torch.ones(2), lock)[1] is lock
+    assert counter.frame_count == 1

@@ -1,11 +1,12 @@
-"""Opaque values: carried, guarded by identity, and a break when used."""
+"""Opaque values: carried, guarded by identity (arguments by type), and a break when used."""
 from __future__ import annotations
 
 from typing import Any
 
-from minidynamo.guards.kinds import SameObject
+from minidynamo.guards.kinds import SameObject, TypeIs
 from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol import compare
+from minidynamo.sources import Local
 from minidynamo.variables.functions import HashedByIdentity
 
 
@@ -43,6 +44,44 @@ class OpaqueVariable(HashedByIdentity):
         return tx.unsupported(self, f"{symbol} ...")
 
 
+class PassingVariable(HashedByIdentity):
+    """An opaque object that came as an argument: a new one on each call, as likely as not.
+
+    Only its type is guarded; where its identity decides something, that is guarded there.
+    """
+
+    __slots__ = ("passing",)
+    kind = "opaque object"
+
+    def __init__(self, obj: Any, source: Any) -> None:
+        self.passing, self.source = obj, source
+
+    def py_type(self) -> type:
+        return type(self.passing)
+
+    def identity(self) -> object:
+        return self.passing
+
+    def fixed(self, tx: Any) -> OpaqueVariable:
+        tx.guard(SameObject(self.source, self.passing))
+        return OpaqueVariable(self.passing, self.source)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        return OpaqueVariable(self.passing, self.source).tp_getattro(tx, name)
+
+    def key(self, tx: Any) -> Any:
+        return self.fixed(tx).key(tx)
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        return self.fixed(tx).tp_hash(tx)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        return self.fixed(tx).tp_richcompare(tx, symbol, other)
+
+
 def build_opaque(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    if type(source) is Local:
+        tx.guard(TypeIs(source, type(obj)))
+        return PassingVariable(obj, source)
     tx.guard(SameObject(source, obj))
     return OpaqueVariable(obj, source)

@@ -1,6 +1,7 @@
-"""torch.ops: namespaces, packets and overloads; a call of one is one graph node."""
+"""torch.ops and modules with another behind them: namespaces, packets and overloads; a call of one is one graph node."""
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
@@ -61,3 +62,47 @@ KINDS = (torch._ops._Ops, torch._ops._OpNamespace, torch._ops.OpOverloadPacket, 
 def build_ops(tx: Any, obj: Any, source: Any) -> OpsVariable:
     tx.guard(SameObject(source, obj))
     return OpsVariable(obj, source)
+
+
+class BackingModuleVariable(HashedByIdentity):
+    """A module object whose class answers missing names from another module: ``torch._VF``, ``torch.backends.*``."""
+
+    __slots__ = ("obj", "behind")
+    kind = "module"
+
+    def __init__(self, obj: Any, behind: Any, source: Any) -> None:
+        self.obj, self.behind, self.source = obj, behind, source
+
+    def py_type(self) -> type:
+        return type(self.obj)
+
+    def as_object(self) -> Any:
+        return self.obj
+
+    def identity(self) -> object:
+        return self.obj
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        """What the class defines (flags that read C state) breaks; then its own names, then those behind."""
+        own = type(self.obj).__mro__[:-2]                       # without ModuleType and object
+        if name.startswith("__") or any(name in vars(cls) for cls in own):
+            return tx.unsupported(self, f".{name}")
+        for module in (self.obj, self.behind):
+            found = getattr(module, "__dict__", {}).get(name, self)
+            if found is self and isinstance(getattr(module, name, None), types.BuiltinFunctionType):
+                found = getattr(module, name)                   # a C object's method
+            if found is not self:
+                return tx.build(found, Attr(self.source, name))
+        return tx.unsupported(self, f".{name}")
+
+
+@builds(type(torch._VF))
+def build_vf(tx: Any, obj: Any, source: Any) -> BackingModuleVariable:
+    tx.guard(SameObject(source, obj))
+    return BackingModuleVariable(obj, torch._C._VariableFunctions, source)
+
+
+@builds(*torch.backends.PropModule.__subclasses__())
+def build_backend(tx: Any, obj: Any, source: Any) -> BackingModuleVariable:
+    tx.guard(SameObject(source, obj))
+    return BackingModuleVariable(obj, obj.m, source)
