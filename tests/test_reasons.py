@@ -159,6 +159,14 @@ def loops_for_long(x):
     return x + sum([i for i in iter(lambda it=iter(range(100)): next(it), 99)])
 
 
+@met_by("MD0508", X, config={"max_trace_ops": 400})
+def loops_for_long_over_numbers(x):
+    n = 0
+    for i in range(300):
+        n += i
+    return n, x
+
+
 @met_by("MD0312", X)
 def makes_a_coroutine(x):
     async def later():

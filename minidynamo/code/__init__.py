@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 
 from minidynamo.code.assemble import assemble
-from minidynamo.code.decode import DecodeError, decode, remember
+from minidynamo.code.decode import DecodeError, decode, remember, remembered
 from minidynamo.code.listing import listing
 from minidynamo.code.liveness import StackError, live_locals, loops, stack_depths
 from minidynamo.code.program import NO_POSITION, Handler, Op, Position, Program
@@ -20,5 +20,5 @@ python_version: tuple[int, int] = sys.version_info[:2]
 __all__ = [
     "NO_POSITION", "DecodeError", "Handler", "Label", "Op", "Position", "Program", "StackError",
     "UnsafeConstant", "Writer", "assemble", "decode", "is_safe_constant", "listing", "live_locals", "loops",
-    "null_first", "python_version", "remember", "stack_depths",
+    "null_first", "python_version", "remember", "remembered", "stack_depths",
 ]

@@ -39,9 +39,9 @@ def decode(code: CodeType) -> Program:
     found = _MEMO.get(id(code))
     if found is not None and found.code is code:
         return found
-    own = _OWN.get(id(code))
-    if own is not None and own[0]() is code:
-        return own[1]
+    own = remembered(code)
+    if own is not None:
+        return own
     program = Program(
         ops=_Walk(code).ops(), name=code.co_name, qualname=code.co_qualname,
         filename=code.co_filename, firstlineno=code.co_firstlineno,
@@ -62,6 +62,12 @@ def remember(code: CodeType, program: Program) -> None:
     """`code` was assembled from `program`: decoding it gives that very program, indices and memo included."""
     key = id(code)
     _OWN[key] = (weakref.ref(code, lambda _: _OWN.pop(key, None)), program)
+
+
+def remembered(code: CodeType) -> Program | None:
+    """The program `code` was assembled from, if it is one of ours."""
+    own = _OWN.get(id(code))
+    return own[1] if own is not None and own[0]() is code else None
 
 
 def slots_of(varnames: tuple[str, ...], cellvars: tuple[str, ...],

@@ -311,7 +311,7 @@ def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[st
     names = take_stack(out, stack)
     index = follow(program, index)
     live = live_names(program, index, locals_)
-    code = resume_code(program, index, stack, live)
+    code = resume_code(program, index, stack, live, trace.exit.plain(trace.tracer.tape))
     info = info_of(program)
     root = program if info is None else info.root
     first, rest = first_and_rest(root, live)

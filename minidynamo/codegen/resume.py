@@ -33,6 +33,7 @@ class Shape:
     index: int
     stack: str
     local: tuple[str, ...]
+    plain: bool                      # to be run by Python as it is
 
 
 @dataclasses.dataclass(slots=True)
@@ -62,14 +63,14 @@ def resumes_of(code: CodeType) -> dict[Shape, CodeType]:
     return entry[1]
 
 
-def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...]) -> CodeType:
+def resume_code(program: Program, index: int, stack: str, local: tuple[str, ...], plain: bool) -> CodeType:
     """The code that goes on before op `index` of `program`; one code object per shape."""
     info = info_of(program)
     if info is not None:
         program, index = info.root, index - info.body
     assert program.code is not None
     known = resumes_of(program.code)
-    shape = Shape(index, stack, local)
+    shape = Shape(index, stack, local, plain)
     code = known.get(shape)
     if code is None:
         code = known[shape] = make_resume(program, shape)
@@ -88,6 +89,7 @@ def make_resume(program: Program, shape: Shape) -> CodeType:
     start.index = targets[shape.index].index
     made = out.finish(program, argnames=(*first, *stack_names, *rest), cellvars=(),
                       freevars=(*program.cellvars, *program.freevars))
+    made.memo["plain"] = shape.plain
     made.memo["own_cells"] = program.cellvars
     made.memo["resume"] = ResumeInfo(program, shape.index, body)
     made.memo["first_argument"] = first[0] if first else None

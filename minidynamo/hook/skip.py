@@ -12,8 +12,9 @@ import torch
 
 import minidynamo.base
 from minidynamo.base.config import config
+from minidynamo.code import remembered
 from minidynamo.model.marks import SKIPPED_CODE
-from minidynamo.reasons import AUTOGRAD_FUNCTION, DISABLED_FRAME, GENERATOR_FRAME, MODULE_FRAME, SKIP_FILE, Reason
+from minidynamo.reasons import AUTOGRAD_FUNCTION, DISABLED_FRAME, GENERATOR_FRAME, MODULE_FRAME, SKIP_FILE, TRACE_LEFT, Reason
 from minidynamo.variables import contexts
 
 SUSPENDING = (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -48,6 +49,9 @@ def why_skip(code: CodeType, frame_locals: dict[str, Any]) -> Skip | None:
         return Skip(GENERATOR_FRAME, {"name": code.co_qualname}, True)
     if not code.co_flags & inspect.CO_NEWLOCALS:
         return Skip(MODULE_FRAME, {"name": code.co_qualname}, True)
+    own = remembered(code)
+    if own is not None and own.memo.get("plain"):
+        return Skip(TRACE_LEFT, {"name": code.co_qualname}, True)
     if code in SKIPPED_CODE:
         return Skip(DISABLED_FRAME, {"name": code.co_qualname}, True)
     family = family_of(code.co_filename)

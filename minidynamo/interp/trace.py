@@ -13,6 +13,9 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.reasons import Stop
 
 
+OPS = ("call_function", "call_method")
+
+
 @dataclasses.dataclass(slots=True)
 class Return:
     """The frame returns `value`."""
@@ -30,6 +33,10 @@ class Break:
     local: dict[str, VariableTracker]
     handled: VariableTracker | None
     run_op: bool = True
+
+    def plain(self, tape: Any) -> bool:
+        """Whether the rest is left to Python: a long trace without a single tensor op is not worth going on with."""
+        return self.stop.reason is reasons.TRACE_TOO_LONG and not any(n.kind in OPS for n in tape.nodes)
 
 
 @dataclasses.dataclass(slots=True)

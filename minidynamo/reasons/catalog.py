@@ -347,6 +347,10 @@ UNBREAKABLE_FRAME = Reason(
     "MD0507", "frame that cannot be split",
     "Tracing ended early ({title}), and the rest of `{name}` cannot be made a function of its own: {why}.",
     hints=(MOVE_OUT, "remove the break, then the whole function is one graph"), fields=("title", "name", "why"))
+TRACE_LEFT = Reason(
+    "MD0508", "rest of a frame that grew too long",
+    "The trace of `{name}` passed config.max_trace_ops without one tensor operation, so Python runs the rest.",
+    hints=(EAGER_FRAME,), fields=("name",), category="nothing to do")
 
 # ---- 06: nonstrict_trace
 NONSTRICT_UNREGISTERED = Reason(
