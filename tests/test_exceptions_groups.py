@@ -115,3 +115,28 @@ def test_cycle_in_contexts_ends():
         except ValueError as error:
             return error.__context__ is a, x + 1
     check(fn, X)
+
+
+def test_group_of_a_list_that_grows():
+    def fn(x):
+        excs = [ValueError(1)]
+        group = ExceptionGroup("m", excs)
+        excs.append(TypeError(2))
+        print("break")
+        return len(group.exceptions), group.args[1] is excs, len(excs), x + 1
+    check(fn, X, min_graphs=1)
+
+
+def test_group_raised_in_pieces():
+    def fn(x):
+        y, excs = x + 1, []
+        for kind in (ValueError, TypeError):
+            try:
+                raise kind(1)
+            except Exception as error:
+                excs.append(error)
+        try:
+            raise ExceptionGroup("m", excs)
+        except ExceptionGroup as group:
+            return [type(e).__name__ for e in group.exceptions], y
+    check(fn, X, min_graphs=1)

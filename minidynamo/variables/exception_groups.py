@@ -30,6 +30,13 @@ class GroupVariable(ExceptionVariable):
         super().__init__(cls, args)
         self.message, self.members = args[0], TupleVariable(members)
 
+    def children(self) -> list[VariableTracker]:
+        return [self.message, self.members, *super().children()]
+
+    def create(self, out: Any) -> None:
+        """With the members as they were; ``args``, whose list may have changed since, are set afterwards."""
+        out.call_function(BaseExceptionGroup.__new__, out.tx.class_of(self.cls), self.message, self.members)
+
     def tp_str(self, tx: Any) -> VariableTracker:
         if attrs.special_is_python(tx, self.cls, "__str__"):
             return super().tp_str(tx)
