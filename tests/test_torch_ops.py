@@ -195,3 +195,12 @@ def test_opaque_arguments_compile_nothing_anew():
     for lock in made:
         assert compiled(torch.ones(2), lock)[1] is lock
     assert counter.frame_count == 1
+
+
+def test_operators_without_symbols_get_numbers():
+    def f(x, n):
+        return F.pad(x, (n, 1)) + n
+
+    compiled = minidynamo.optimize(f, backend="eager", fullgraph=True)
+    for n in (2, 3, 4, 5):
+        assert torch.equal(compiled(torch.ones(2, 3), n), f(torch.ones(2, 3), n))

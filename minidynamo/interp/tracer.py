@@ -34,7 +34,7 @@ from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
 from minidynamo.sources import Cell, Source
 from minidynamo.protocol import attrs
-from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, tensors
+from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, symbols, tensors
 
 
 class Restart(Exception):
@@ -350,6 +350,10 @@ class Tracer(Services):
         except DataDependent as error:
             self.stop(reasons.DATA_DEPENDENT_VALUE, op=name)
         except (UnsupportedByFake, CannotFake, UnknownSymbol) as error:
+            # Operators that take no symbols get the numbers, as facts of this trace.
+            known, named = symbols.settled(args), symbols.settled(kwargs)
+            if known is not args or named is not kwargs:
+                return self.emit_node(target, known, named, method=method)
             self.stop(reasons.FAKE_UNSUPPORTED, op=name, error=str(error))
 
     def place(self) -> LazyWhere:

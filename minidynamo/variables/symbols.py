@@ -207,6 +207,24 @@ def as_plain(value: Any) -> Any:
     return value if kind is None else decided(kind, value)
 
 
+def settled(tree: Any) -> Any:
+    """Graph arguments with each symbolic number made a fact of the trace; the very same tree where there is none."""
+    kind = type(tree)
+    if kind in TYPES:
+        return as_plain(tree)
+    if kind is dict:
+        made = {name: settled(value) for name, value in tree.items()}
+        return made if any(made[name] is not tree[name] for name in tree) else tree
+    if kind in (tuple, list):
+        items = [settled(value) for value in tree]
+        return kind(items) if any(new is not old for new, old in zip(items, tree, strict=True)) else tree
+    if kind is slice:
+        parts = [settled(part) for part in (tree.start, tree.stop, tree.step)]
+        return slice(*parts) if any(p is not o for p, o in zip(parts, (tree.start, tree.stop, tree.step), strict=True)) \
+            else tree
+    return tree
+
+
 def truth(value: Any) -> bool:
     return decided(bool, value)
 
