@@ -224,6 +224,8 @@ def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> Variable
     """type_new: metaclass, layout and names; then ``__set_name__`` and ``__init_subclass__``."""
     if len(args) != 3:
         tx.stop(reasons.UNSUPPORTED_CALL, call="type.__new__", kind=f"{len(args)} arguments")
+    if not all(issubclass(arg.py_type(), kind) for arg, kind in zip(args, (str, tuple, dict))):
+        tx.stop(reasons.UNSUPPORTED_CALL, call="type.__new__", kind="arguments of other types")
     name, bases = inner(args[0]).as_constant(), [real(tx, b) for b in inner(args[1]).items]
     space = inner(args[2])
     if not isinstance(space, DictVariable) or not all(isinstance(b, ClassVariable) for b in bases):
@@ -235,6 +237,8 @@ def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> Variable
         if new.value is not None or new.raw is not vars(type)["__new__"]:
             return tx.call(describe(tx, new, None, winner), [meta, *args], kwargs)
     check_metaclass(tx, meta, name)
+    if not all(k.py_type() is str for k, _ in space.entries.values()):
+        tx.stop(reasons.CLASS_BODY, name=name)
     items = {k.as_constant(): real(tx, v) for k, v in space.entries.values()}
     if "__module__" not in items:
         items["__module__"] = tx.wrap(tx.frame.scope.mapping.get("__name__"))
