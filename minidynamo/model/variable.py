@@ -152,7 +152,13 @@ class VariableTracker:
         return self.tp_repr(tx)
 
     def tp_format(self, tx: Tracer, spec: str) -> VariableTracker:
-        return tx.unsupported(self, "format()")
+        """object___format___impl, for types that leave it at that."""
+        cls = self.py_type()
+        if cls.__format__ is not object.__format__:
+            return tx.unsupported(self, "format()")
+        if spec:
+            tx.raise_(TypeError, f"unsupported format string passed to {cls.__name__}.__format__")
+        return self.tp_str(tx)
 
     def key(self, tx: Tracer) -> Any:
         """A hashable Python object that hashes and compares as this value does as a dict key."""
