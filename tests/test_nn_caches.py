@@ -105,3 +105,16 @@ def test_sizes_of_views_whose_base_is_dynamic():
         got = compiled(x)
         assert torch.equal(got[0], x.reshape(-1) * n) and got[1] == 2 * n
     assert counter.frame_count <= 2
+
+
+def test_effects_of_an_earlier_call_do_not_break():
+    noting.cache_clear()
+    noting(8)
+    CALLS.clear()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(lambda x: (x + 1) * noting(8) + 1, backend=counter)
+    assert compiled(torch.ones(1)).item() == 17
+    assert CALLS == [] and counter.frame_count == 1
+    noting.cache_clear()
+    assert compiled(torch.ones(1)).item() == 17
+    assert CALLS == [8]

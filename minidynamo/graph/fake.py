@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import GuardSource, TracingContext
 from torch._guards import Source as TorchSource
 from torch._subclasses.fake_tensor import (
@@ -230,7 +231,8 @@ class FakeEnv:
         """Call `target` (a method of ``args[0]`` if a string) on fake values."""
         outer, _quiet.running = _quiet.running, True
         try:
-            with self.mode:
+            # Some C++ kernels read sizes as ints; torch's Python ones keep them symbolic, at a price.
+            with self.mode, enable_python_dispatcher() if self.shape_env.var_to_range else contextlib.nullcontext():
                 if type(target) is str:
                     result = getattr(args[0], target)(*args[1:], **kwargs)
                 else:

@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import functools
+import gc
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.guards.kinds import SameObject, TypeIs
+from minidynamo.guards.kinds import Predicate, SameObject, TypeIs
 from minidynamo.model.tables import builds
 from minidynamo.model.variable import NotConstant, VariableTracker
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Attr, Fetch
 from minidynamo.variables.classes import ClassVariable
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.functions import BoundMethodVariable, FunctionVariable, HashedByIdentity
 from minidynamo.variables.objects import ObjectVariable
 
@@ -24,8 +25,9 @@ class CachedFunctionVariable(HashedByIdentity):
     """A function behind ``lru_cache``.
 
     A call must give what the cache gives: the very object of an earlier call, whose side effects do not
-    happen again.  So the function behind is traced once to see that it changes nothing outside; then
-    the real wrapper may be called while tracing, and what it keeps is the value.
+    happen again.  What is in the cache is therefore taken from it, under a guard that it still is.  For what
+    is not, the function behind is traced to see that it changes nothing outside; then the real wrapper may
+    be called while tracing.
     """
 
     __slots__ = ("fn", "results")
@@ -52,20 +54,33 @@ class CachedFunctionVariable(HashedByIdentity):
         return tx.build(self.fn.__wrapped__, Attr(self.source, "__wrapped__"))
 
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
-        changed, mark, nodes = len(tx.changed), tx.journal.mark(), len(tx.tape.nodes)
+        call = self.known_call(tx, args, kwargs)
+        if call is not None and self.is_kept(tx, call):
+            return self.value_of(tx, call)
+        changed, mark = len(tx.changed), tx.journal.mark()
         result = tx.call(self.wrapped(tx), args, kwargs)
         if len(tx.changed) != changed:
             tx.stop(reasons.UNSUPPORTED_CALL, call=self.shown_name(), kind="a cache, and what it keeps has side effects")
-        call = self.known_call(tx, args, kwargs)
         if call is None:                        # by value it is what the cache has; only its identity may differ
             return result
-        if isinstance(result, ConstantVariable) and len(tx.tape.nodes) == nodes:
-            kept = self.kept(tx, call)
-            return ConstantVariable(kept) if type(kept) is type(result.value) else tx.wrap(kept)
         tx.journal.rewind(mark)
+        return self.value_of(tx, call)
+
+    def is_kept(self, tx: Any, call: Call) -> bool:
+        """Whether the cache has the answer, guarded: an effect that is left out stays out, one that comes is seen."""
+        key = call.cache_key(self.fn)
+        if key is None:
+            return False
+        kept = Kept(key, key in cache_of(self.fn))
+        tx.guard(Predicate(self.source, kept, f"{'' if kept.there else 'not '}kept{call.key[0]!r}"))
+        return kept.there
+
+    def value_of(self, tx: Any, call: Call) -> VariableTracker:
         known = self.results.get(call.key)
         if known is None:
-            known = tx.build(self.kept(tx, call), Fetch(self.source, call, call.text()))
+            kept = self.kept(tx, call)
+            known = ConstantVariable(kept) if type(kept) in LITERAL_TYPES \
+                else tx.build(kept, Fetch(self.source, call, call.text()))
             tx.journal.put(self.results, call.key, known)
         return known
 
@@ -125,8 +140,37 @@ class Call:
     def __call__(self, fn: Any) -> Any:
         return fn(*[held() for held in self.args], **{name: held() for name, held in self.kwargs.items()})
 
+    def cache_key(self, fn: Any) -> Any:
+        """The key that lru_cache_make_key gives these arguments; None where it needs more than the arguments."""
+        if self.kwargs or fn.cache_parameters()["typed"]:
+            return None
+        args = tuple([held() for held in self.args])
+        return args[0] if len(args) == 1 and type(args[0]) in (str, int) else args
+
     def text(self) -> str:
         return f"call{self.key[0]!r} of "
+
+
+def cache_of(fn: Any) -> dict[Any, Any]:
+    """The dict in which a C ``lru_cache`` keeps its entries."""
+    return next(part for part in gc.get_referents(fn) if type(part) is dict and part is not fn.__dict__)
+
+
+class Kept:
+    """Predicate: whether a cache has an entry. The key of a method's call holds its object: weakly here, as in the guards."""
+
+    def __init__(self, key: Any, there: bool) -> None:
+        self.there = there
+        self.plain = type(key) is not tuple
+        self.parts = [held_weakly(part) for part in ((key,) if self.plain else key)]
+
+    def __call__(self, fn: Any) -> bool:
+        parts = tuple([part() for part in self.parts])
+        return ((parts[0] if self.plain else parts) in cache_of(fn)) is self.there
+
+
+def held_weakly(part: Any) -> Callable[[], Any]:
+    return (lambda: part) if type(part) in LITERAL_TYPES else weakref.ref(part)
 
 
 @builds(LRU)
