@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -204,3 +205,16 @@ def test_operators_without_symbols_get_numbers():
     compiled = minidynamo.optimize(f, backend="eager", fullgraph=True)
     for n in (2, 3, 4, 5):
         assert torch.equal(compiled(torch.ones(2, 3), n), f(torch.ones(2, 3), n))
+
+
+def test_warnings_come_once():
+    def f(x):
+        return F.mse_loss(x, x[:1])
+
+    compiled = minidynamo.optimize(f, backend="eager")
+    minidynamo.reset()
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            compiled(torch.ones(3, 3))
+        assert len(seen) == 1 and "target size" in str(seen[0].message)

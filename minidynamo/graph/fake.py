@@ -145,6 +145,25 @@ class _Quiet(threading.local, logging.Filter):
         return not self.running
 
 
+@contextlib.contextmanager
+def warnings_once() -> Iterator[None]:
+    """While a trace runs: what torch's Python warns of on fakes is left for the graph to say.
+
+    Warnings of traced code, and of other threads, are given as ever.  Compiles hold a lock, so contexts nest.
+    """
+    given = warnings.warn
+
+    def warn(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
+        if not _quiet.running:
+            given(message, category, stacklevel + 1, *args, **kwargs)
+
+    warnings.warn = warn
+    try:
+        yield
+    finally:
+        warnings.warn = given
+
+
 _quiet = _Quiet()
 logging.getLogger("torch._subclasses.fake_tensor").addFilter(_quiet)
 

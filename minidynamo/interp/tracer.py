@@ -16,7 +16,7 @@ from minidynamo.base.config import config
 from minidynamo.base.journal import Journal
 from minidynamo.code import Program, decode
 from minidynamo.graph import ambient
-from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake
+from minidynamo.graph.fake import CannotFake, DataDependent, FakeEnv, OpError, UnsupportedByFake, warnings_once
 from minidynamo.graph.overlap import may_overlap
 from minidynamo.graph.shapes import Shapes
 from minidynamo.graph.symbols import UnknownSymbol
@@ -374,7 +374,8 @@ class Tracer(Services):
         rng = torch.get_rng_state()
         self.on_entry = ambient.snapshot()
         try:
-            yield
+            with warnings_once():
+                yield
             self.at_exit = ambient.changes(self.on_entry)
             if self.nesting:
                 self.at_exit.append((ambient.nesting_by, (self.nesting,)))
