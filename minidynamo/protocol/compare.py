@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from minidynamo.guards.kinds import Aliased, NotAliased
 from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
@@ -36,9 +37,25 @@ def is_same(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
     """``left is right``."""
     if left is right:
         return True
+    kind = left.py_type()
+    if kind in NUMBERS_AND_TEXT:
+        return kind is right.py_type() and is_same_literal(tx, left, right, kind)
     a, b = left.identity(), right.identity()
     if left.source is not None and right.source is not None and left.source != right.source:
         (tx.guard_identity if a is b else tx.guard_distinct)(left, right)
+    return a is b
+
+
+NUMBERS_AND_TEXT = (int, float, complex, str, bytes)
+
+
+def is_same_literal(tx: Any, left: VariableTracker, right: VariableTracker, kind: type) -> bool:
+    """``is`` of two numbers or texts: small ints are one object each; other objects are told apart by what they are."""
+    a, b = left.as_constant(), right.as_constant()
+    if kind is int and -5 <= a <= 256:
+        return a == b  # type: ignore[no-any-return]
+    if left.source is not None and right.source is not None and left.source != right.source and a == b:
+        tx.guard((Aliased(left.source, right.source) if a is b else NotAliased((left.source, right.source))))
     return a is b
 
 
@@ -60,6 +77,9 @@ def find_key(tx: Any, entries: dict, item: VariableTracker) -> Any:
 
 def same_or_equal(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
     """PyObject_RichCompareBool(left, right, Py_EQ)."""
+    kind = left.py_type()
+    if kind in NUMBERS_AND_TEXT and kind is not float and kind is not complex:      # identity adds nothing to equality
+        return left is right or truth(tx, compare(tx, "==", left, right))
     return is_same(tx, left, right) or truth(tx, compare(tx, "==", left, right))
 
 

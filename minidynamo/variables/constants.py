@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, IsNone
@@ -66,6 +67,8 @@ class ConstantVariable(VariableTracker):
 
     # ---- slots: the real operators, on real values
     def tp_hash(self, tx: Any) -> VariableTracker:
+        if self.value != self.value and type(self.value) is float:
+            tx.stop(reasons.ID_OF_VALUE, call="hash() of a NaN")         # hashed by its address
         return ConstantVariable(hash(self.value))
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
