@@ -80,7 +80,7 @@ class VariableTracker:
     def tp_setattro(self, tx: Tracer, name: str, value: VariableTracker | None) -> None:
         cls = self.py_type()
         if cls.__flags__ & (1 << 8) and not cls.__dictoffset__ and not any(name in vars(k) for k in cls.__mro__):
-            tx.raise_attribute_error(f"'{cls.__name__}' object has no attribute '{name}'", self, name)
+            tx.raise_attribute_error(f"'{tp_name(cls)}' object has no attribute '{name}'", self, name)
         tx.unsupported(self, f".{name} = ..." if value is not None else f"del .{name}")
 
     def tp_call(self, tx: Tracer, args: Args, kwargs: Kwargs) -> VariableTracker:
