@@ -381,3 +381,71 @@ def test_a_tensor_without_path_breaks():
         return reads_hidden(x * 2) + 1
     found = check(f, torch.randn(3), min_graphs=1)
     assert "MD0608" in found.breaks
+
+
+# ---------------------------------------------------------------- state within reach
+CONFIG = {"k": 2, "steps": [1, 2]}
+TOTAL = torch.zeros(3)
+
+
+class Owner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3)
+        self.k = 2
+
+    @nonstrict
+    def helper(self, x):
+        return self.norm(x) * self.k
+
+    def forward(self, x):
+        return self.helper(x).relu()
+
+
+@nonstrict
+def reads_config(x):
+    return x * CONFIG["k"] + sum(CONFIG["steps"])
+
+
+@nonstrict
+def adds_to_total(x):
+    TOTAL.add_(x)
+    return x + TOTAL
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_plain_state_that_the_body_reads_is_guarded(backend):
+    m = Owner()
+    f = minidynamo.optimize(lambda x: (m(x), reads_config(x)), backend=backend)
+    x = torch.randn(4, 3)
+
+    def same():
+        before = {k: v.clone() for k, v in m.state_dict().items()}
+        want = (m(x), reads_config(x))
+        after = {k: v.clone() for k, v in m.state_dict().items()}
+        m.load_state_dict(before)
+        got = f(x)
+        assert all(torch.allclose(v, after[k]) for k, v in m.state_dict().items())      # one update, not two
+        return all(torch.allclose(a, b) for a, b in zip(want, got))
+    try:
+        assert same()
+        m.k = 5
+        assert same()
+        CONFIG["k"] = 7
+        assert same()
+        CONFIG["steps"].append(3)
+        assert same()
+        m.eval()
+        assert same()
+    finally:
+        CONFIG.update(k=2, steps=[1, 2])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_global_tensor_written_by_the_body(backend):
+    f = minidynamo.optimize(lambda x: adds_to_total(x) * 2, backend=backend)
+    x = torch.ones(3)
+    TOTAL.zero_()
+    for turn in (1, 2, 3):
+        assert torch.equal(f(x), (x + turn) * 2)
+        assert torch.equal(TOTAL, x * turn)

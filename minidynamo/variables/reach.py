@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.guards.kinds import Equal, IsNone, SameObject
+from minidynamo.guards.kinds import DictKeys, Equal, IsNone, Length, SameObject
 from minidynamo.sources import Attr, CellContents, DictItem, InstanceAttr, PlainItem, Source
 from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import LITERAL_TYPES
@@ -179,31 +179,36 @@ def expand_method(reach: Reach, method: types.MethodType, source: Source) -> Non
 
 def expand_dict(reach: Reach, mapping: dict, source: Source) -> None:
     reach.places.append((mapping, shallow(mapping)))
+    if all(type(key) in LITERAL_TYPES for key in mapping):
+        reach.facts.append(DictKeys(source, tuple(mapping)))
     for key, value in dict.items(mapping):
         if type(key) in (str, int):
-            reach.add(value, DictItem(source, key))
+            fact(reach, value, DictItem(source, key))
 
 
 def expand_sequence(owner: type) -> Callable[..., None]:
     def expand(reach: Reach, values: Any, source: Source) -> None:
         if owner is list:
             reach.places.append((values, list(values)))
+            reach.facts.append(Length(source, len(values), list))
         for at, value in enumerate(values):
-            reach.add(value, PlainItem(source, at, owner))
+            fact(reach, value, PlainItem(source, at, owner))
     return expand
+
+
+MODULE_PARTS = ("_parameters", "_buffers", "_modules")
 
 
 def expand_object(reach: Reach, obj: Any, source: Source) -> None:
     """A user's object or module: what its own dict holds."""
     if not type(obj).__dictoffset__:
         return
-    own = instance_dict(obj)
+    own, is_module = instance_dict(obj), isinstance(obj, torch.nn.Module)
     reach.places.append((own, dict(own)))
     for name, value in own.items():
-        if isinstance(obj, torch.nn.Module) and name == "training":
-            reach.facts.append(Equal(InstanceAttr(source, name), value))
-        elif isinstance(name, str):
-            reach.add(value, InstanceAttr(source, name))
+        if type(name) is not str or is_module and name.startswith("_") and name not in MODULE_PARTS:
+            continue
+        fact(reach, value, InstanceAttr(source, name))
     forward = getattr(type(obj), "forward" if isinstance(obj, torch.nn.Module) else "__call__", None)
     if isinstance(forward, types.FunctionType):
         expand_globals(reach, forward)
