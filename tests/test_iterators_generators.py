@@ -148,3 +148,16 @@ def throw_and_close_delegate(x):
 @pytest.mark.parametrize("fn", [raises_stop_iteration, handled_inside, send_throw_delegate, names, throw_and_close_delegate])
 def test_generators(fn):
     assert not check(fn, X).breaks
+
+
+def test_names_are_those_of_the_function_when_called():
+    def fn(x):
+        def func():
+            yield 1
+        func.__name__ = "zz"
+        func.__qualname__ = "q.zz"
+        g = func()
+        func.__name__ = "yy"
+        h = (i for i in range(2))
+        return g.__name__, g.__qualname__, h.__name__, h.__qualname__, x + 1
+    assert not check(fn, X).breaks

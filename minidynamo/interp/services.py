@@ -393,7 +393,9 @@ class Services:
         return self.catching(AttributeError, thunk)
 
     def make_generator(self, frame: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-        return GeneratorVariable(frame, (fn, args, kwargs), fn.name, self.root_step)
+        made = GeneratorVariable(frame, (fn, args, kwargs), fn.name, self.root_step)
+        made.born = {name: fn.tp_getattro(self, name) for name in ("__name__", "__qualname__")}      # gen_new_with_qualname
+        return made
 
     def run_generator(self, frame: Any, error: Raised | None, fresh: bool) -> str:
         return loop.run_generator(self, frame, error, fresh)

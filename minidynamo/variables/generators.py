@@ -20,12 +20,13 @@ CREATED, SUSPENDED, RUNNING, CLOSED = "created", "suspended", "running", "closed
 class GeneratorVariable(HashedByIdentity):
     """A generator made while tracing; ``start`` is what would make it again before its first step."""
 
-    __slots__ = ("frame", "state", "start", "name", "lost_at", "named")
+    __slots__ = ("frame", "state", "start", "name", "lost_at", "named", "born")
     kind = "generator"
 
     def __init__(self, frame: Any, start: Any, name: str, made_at: int) -> None:
         self.frame, self.start, self.name, self.lost_at, self.source = frame, start, name, made_at, None
         self.state = CREATED
+        self.born: dict[str, VariableTracker] = {}         # the function's names when it was called
         self.named: dict[str, VariableTracker] = {}        # names given to it
 
     def py_type(self) -> type:
@@ -65,8 +66,8 @@ class GeneratorVariable(HashedByIdentity):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         if name in self.named:
             return self.named[name]
-        if name in ("__name__", "__qualname__"):
-            return tx.wrap(getattr(self.frame.program, name.strip("_")))
+        if name in self.born:
+            return self.born[name]
         if name == "gi_running":
             return tx.wrap(self.state == RUNNING)
         if name == "gi_suspended":
