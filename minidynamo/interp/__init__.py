@@ -14,6 +14,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     hops,
     input_iterators,
     instance_checks,
+    locks,
     itertools_groups,
     modules,
     nn,

@@ -5,6 +5,7 @@ import builtins
 import cmath
 import collections
 import operator
+import sys
 import struct
 from typing import Any
 
@@ -295,6 +296,14 @@ def call_is(tx, a, b, /):
 @meaning(operator.is_not)
 def call_is_not(tx, a, b, /):
     return ConstantVariable(not compare.is_same(tx, a, b))
+
+
+@meaning(sys.intern)
+def call_intern(tx, text, /):
+    if text.py_type() is not str:
+        tx.raise_(TypeError, f"can't intern {text.py_type().__name__}" if issubclass(text.py_type(), str)
+                  else f"intern() argument must be str, not {text.py_type().__name__}")
+    return ConstantVariable(sys.intern(text.as_constant()))
 
 
 def in_base(function: Any) -> Any:

@@ -24,7 +24,7 @@ from minidynamo.variables.descriptors import ClassMethodVariable, PropertyVariab
 from minidynamo.variables.exceptions import make_exception
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.mappings import DictVariable
-from minidynamo.variables.sequences import TupleVariable, inner
+from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 
 EARLY = ("__module__", "__qualname__", "__slots__", "__classcell__")    # names that type_new itself reads
 IMPLICIT = {"__new__": StaticMethodVariable, "__init_subclass__": ClassMethodVariable,
@@ -78,7 +78,7 @@ class MadeClassVariable(ClassVariable):
 
     def fill(self, out: Any) -> None:
         for name, value in self.written(out.tx).items():
-            if name not in self.early:
+            if self.early.get(name) is not value:
                 out.set_attribute(self, name, value, type)
         if "_abc_impl" in attrs.CLASS_DICT.__get__(self.cls):
             out.call_function(_abc._abc_init, self)
@@ -336,6 +336,12 @@ def set_name_failed(tx: Any, error: VariableTracker, value: VariableTracker, nam
     wrapped.cause = wrapped.context = error
     wrapped.suppress = True
     raise Raised(wrapped)
+
+
+@meaning(type.mro)
+def call_mro(tx, cls, /):
+    """type_mro_impl: the order worked out anew, which is the order it has."""
+    return ListVariable(list(cls.tp_getattro(tx, "__mro__").items))
 
 
 @meaning(vars(type)["__prepare__"])
