@@ -227,3 +227,13 @@ def test_functorch_transforms_run_plain():
     assert torch.equal(torch.vmap(compiled)(X), torch.vmap(f)(X))
     assert torch.equal(torch.func.grad(compiled)(X), torch.func.grad(f)(X))
     assert minidynamo.counters["skips"][reasons.FUNCTORCH_ACTIVE.id]
+
+
+def test_switches_alone_are_no_graph():
+    def f(x):
+        with torch.no_grad():
+            pass
+        torch.set_grad_enabled(False)
+        return x
+
+    check(f, X, graphs=0)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import torch
+
 from minidynamo.code import live_locals
+from minidynamo.graph.ambient import is_switch
 from minidynamo.interp.state import NULL, PreviousException, Scope
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
 from minidynamo.variables.cells import CellVariable
@@ -195,7 +198,9 @@ def plan(trace: Any) -> Plan:
                 walk.visit(child)
         waiting = [mine.pop(cell) for cell in list(mine) if cell in walk.reached]
         effects += waiting
-    has_ops = any(n.kind in ("call_function", "call_method") for n in tx.tape.nodes)
+    # Switches alone are no graph: the exit sets the state anyway.
+    has_ops = any(n.kind == "call_method" or n.kind == "call_function" and not is_switch(n.target)
+                  and n.target is not torch.clear_autocast_cache for n in tx.tape.nodes)
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
 
 

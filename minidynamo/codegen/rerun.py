@@ -17,12 +17,12 @@ from typing import Any
 
 from minidynamo.code import Label, Program
 from minidynamo.codegen.snapshot import Kept, emit_restore
-from minidynamo.graph.ambient import AMBIENT
+from minidynamo.graph.ambient import is_switch
 from minidynamo.model import marks
 
 def switched(tx: Any) -> list[Any]:
     """Entry settings of the state that the graph switches."""
-    setters = {node.target for node in tx.tape.nodes if node.target in AMBIENT}
+    setters = {node.target for node in tx.tape.nodes if is_switch(node.target)}
     return [(setter, args) for setter, args in tx.on_entry if setter in setters]
 
 

@@ -6,6 +6,7 @@ differs from the entry, because a compiled graph may have been traced through it
 """
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,6 +32,11 @@ AMBIENT: dict[Any, Switch] = {
 }
 
 Setting = tuple[Any, tuple[Any, ...]]       # (setter, all of its arguments)
+
+
+def is_switch(target: Any) -> bool:
+    """Whether a graph node's target is one of the setters (a user's callable may have no hash)."""
+    return type(target) is types.BuiltinFunctionType and target in AMBIENT
 
 
 def current(setter: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from minidynamo.graph.ambient import AMBIENT, current
+from minidynamo.graph.ambient import current, is_switch
 from minidynamo.graph.fake import FakeEnv, tensor_state
 from minidynamo.graph.symbols import SYMBOLIC, SymbolNodes, UnknownSymbol
 
@@ -83,7 +83,7 @@ class Tape:
         args, kwargs = self._own(tuple(args)), self._own(dict(kwargs))
         values, kwvalues = values_of(args), values_of(kwargs)
         before = _states(values, kwvalues) if _may_change_layout(target, kwargs) else ()
-        if not method and target in AMBIENT:
+        if is_switch(target):
             self.journal.did(target, *current(target, args))
         try:
             value = self.env.run(target, values, kwvalues)
