@@ -1,6 +1,9 @@
 """list.sort and sorted: order of comparisons, exceptions, mutation meanwhile."""
 from __future__ import annotations
 
+import functools
+import string
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,3 +67,16 @@ def test_mutation_meanwhile():
             out.append(str(e))
         return out, items, mixed, sorted("hello", reverse=True), sorted([(1, x), (0, x)], key=lambda p: p[0])
     assert not check(fn, X, graphs=0).breaks
+
+
+def test_cmp_to_key_ascii_and_formatter():
+    def fn(x):
+        seen = []
+
+        def compare(a, b):
+            seen.append((a, b))
+            return a - b
+        key = functools.cmp_to_key(compare)
+        text = string.Formatter().format("{0} {name!r:>5} {2[a].real}", 1, 2, {"a": 3}, name="z")
+        return sorted([3, 1, 2], key=key), seen, max([1, 5, 2], key=key), key(1) < key(2), key(4).obj, ascii("é"), text, x + 1
+    assert not check(fn, X, graphs=1).breaks

@@ -33,6 +33,11 @@ def call_repr(tx, obj, /):
     return text.to_repr(tx, obj)
 
 
+@meaning(ascii)
+def call_ascii(tx, obj, /):
+    return text.convert(tx, obj, "a")
+
+
 @meaning(format)
 def call_format(tx, value, spec=None, /):
     return text.to_format(tx, value, spec.as_constant() if spec is not None else "")

@@ -1,16 +1,23 @@
-"""operator.itemgetter, attrgetter and methodcaller (Modules/_operator.c)."""
+"""operator.itemgetter, attrgetter and methodcaller; functools.cmp_to_key; string's parser (small C helpers with a state of their own)."""
 from __future__ import annotations
 
+import _string
+import functools
 import operator
 from typing import Any
 
+from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import builds, meaning
 from minidynamo.model.variable import VariableTracker, real
+from minidynamo.protocol import compare as cmp
 from minidynamo.sources import Fetch
+from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.iterators import IteratorVariable, advanced
 from minidynamo.variables.opaque import build_opaque
-from minidynamo.variables.sequences import TupleVariable
+from minidynamo.variables.sequences import TupleVariable, inner
 
 
 class GetterVariable(HashedByIdentity):
@@ -89,3 +96,112 @@ def build_getter(tx: Any, obj: Any, source: Any) -> VariableTracker:
 for cls_ in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
     builds(cls_)(build_getter)
     meaning(cls_)(maker(cls_))
+
+
+# ---------------------------------------------------------------- functools.cmp_to_key (Modules/_functoolsmodule.c)
+KEY_WRAPPER = type(functools.cmp_to_key(lambda a, b: 0))
+
+
+class KeyWrapperVariable(VariableTracker):
+    """What ``cmp_to_key`` returns, and, with an object in it, what calling that returns."""
+
+    __slots__ = ("compare", "obj")
+    kind = "KeyWrapper"
+
+    def __init__(self, compare: VariableTracker, obj: VariableTracker | None) -> None:
+        self.compare, self.obj, self.source = compare, obj, None
+
+    def py_type(self) -> type:
+        return KEY_WRAPPER
+
+    def children(self) -> list[VariableTracker]:
+        return [self.compare] if self.obj is None else [self.compare, self.obj]
+
+    def rebuild(self, out: Any) -> None:
+        out.call_function(key_wrapper, *self.children())
+
+    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
+        given = [*args, *kwargs.values()]
+        if len(given) != 1 or set(kwargs) - {"obj"}:
+            tx.stop(reasons.UNSUPPORTED_CALL, call="KeyWrapper()", kind="these arguments")
+        return KeyWrapperVariable(self.compare, given[0])
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        if name == "obj" and self.obj is not None:
+            return real(tx, self.obj)
+        return super().tp_getattro(tx, name)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        """keyobject_richcompare."""
+        if not isinstance(other, KeyWrapperVariable):
+            tx.raise_(TypeError, "other argument must be K instance")
+        if self.obj is None or other.obj is None:
+            tx.raise_(AttributeError, "object")
+        result = tx.call(real(tx, self.compare), [self.obj, other.obj])
+        return cmp.compare(tx, symbol, result, ConstantVariable(0))
+
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        tx.raise_(TypeError, f"unhashable type: '{tp_name(KEY_WRAPPER)}'")
+
+    key = tp_hash  # type: ignore[assignment]
+
+
+def key_wrapper(compare: Any, *obj: Any) -> Any:
+    made = functools.cmp_to_key(compare)
+    return made(*obj) if obj else made
+
+
+@meaning(functools.cmp_to_key)
+def call_cmp_to_key(tx, mycmp):
+    return KeyWrapperVariable(mycmp, None)
+
+
+# ---------------------------------------------------------------- string.Formatter's parser
+class ParserIterator(IteratorVariable):
+    """The iterators of ``_string``: over the fields of a format, or the rest of a field name."""
+
+    __slots__ = ("cls", "make", "text", "parts", "index")
+
+    def __init__(self, make: Any, text: str) -> None:
+        iterator = make(text)
+        self.cls, self.make, self.text, self.source = type(iterator), make, text, None
+        self.parts: list[Any] = []
+        try:
+            self.parts += iterator
+        except ValueError as error:                 # met again where it stands
+            self.parts.append(error)
+        self.index = 0
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.index >= len(self.parts):
+            return None
+        part = self.parts[self.index]
+        self.advance(tx, index=self.index + 1)
+        return tx.raise_real(part) if isinstance(part, ValueError) else tx.wrap(part)
+
+    def rebuild(self, out: Any) -> None:
+        out.call_function(AT[self.make], self.text, self.index)
+
+
+def rest_of_name(text: str) -> Any:
+    return _string.formatter_field_name_split(text)[1]
+
+
+AT = {_string.formatter_parser: lambda text, index: advanced(_string.formatter_parser(text), index),
+      rest_of_name: lambda text, index: advanced(rest_of_name(text), index)}
+
+
+@meaning(_string.formatter_parser)
+def call_formatter_parser(tx, text, /):
+    return ParserIterator(_string.formatter_parser, inner(text).as_constant())
+
+
+@meaning(_string.formatter_field_name_split)
+def call_field_name_split(tx, text, /):
+    name = inner(text).as_constant()
+    first = tx.fold(first_of_name, [text])
+    return TupleVariable([first, ParserIterator(rest_of_name, name)])
+
+
+def first_of_name(text: str) -> Any:
+    return _string.formatter_field_name_split(text)[0]
