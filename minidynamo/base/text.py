@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import types
 from typing import Any
 
@@ -51,6 +52,17 @@ def show(obj: object, limit: int = 60) -> str:
     if type(obj) in (list, tuple, set, frozenset, dict):
         return f"<{type(obj).__name__} of {len(obj)}>"      # type: ignore[arg-type]
     return f"<{type_name(obj)}>"
+
+
+def near(path: str) -> str:
+    """A file's path as a reader in the working directory would write it."""
+    if not os.path.isabs(path):
+        return path
+    try:
+        found = os.path.relpath(path)
+    except (OSError, ValueError):           # no working directory any more; another drive
+        return path
+    return path if found.startswith("..") else found
 
 
 def clip(text: str, limit: int) -> str:

@@ -5,6 +5,8 @@ import linecache
 from collections.abc import Iterator
 from typing import Any
 
+from minidynamo.base.text import near
+
 NOWHERE = (None, None, None, None)
 
 
@@ -56,7 +58,7 @@ class Where:
 
     def place(self) -> str:
         """``file.py:4 in f``"""
-        return f"{self.filename}:{self.lineno} in {self.name}"
+        return f"{near(self.filename)}:{self.lineno} in {self.name}"
 
     def snippet(self, margin: str = "") -> str:
         """The line with its number, and a caret line below it."""

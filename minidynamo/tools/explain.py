@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
-from minidynamo.base.text import clip, count_of, indent
+from minidynamo.base.text import clip, count_of, indent, near
 from minidynamo.code import listing
 from minidynamo.codegen.resume import info_of
 from minidynamo.compiler.backends import resolve
@@ -59,7 +59,7 @@ class FrameReport:
 
     @property
     def place(self) -> str:
-        return f"{self.code.co_qualname}  {self.code.co_filename}:{self.code.co_firstlineno}"
+        return f"{self.code.co_qualname}  {near(self.code.co_filename)}:{self.code.co_firstlineno}"
 
     def bytecode(self) -> str:
         """Old and new instructions."""
