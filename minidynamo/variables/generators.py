@@ -265,7 +265,6 @@ class InputGenerator(HashedByIdentity):
 
     __slots__ = ("obj",)
     kind = "generator of the caller's"
-    state = SUSPENDED
 
     def __init__(self, obj: Any, source: Any) -> None:
         self.obj, self.source = obj, source
@@ -284,6 +283,12 @@ class InputGenerator(HashedByIdentity):
 
     def resume(self, tx: Any, sent: VariableTracker | None, error: Raised | None = None) -> NoReturn:
         tx.stop(reasons.GENERATOR_ESCAPES, name=self.obj.__name__, why="it was made outside")
+
+    def throw(self, tx: Any, exc: VariableTracker) -> NoReturn:
+        self.resume(tx, None)
+
+    def close(self, tx: Any) -> NoReturn:
+        self.resume(tx, None)
 
 
 @builds(types.GeneratorType)
