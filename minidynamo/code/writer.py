@@ -1,6 +1,8 @@
 """Writer: builds a neutral ``Program`` op by op, for code generation."""
 from __future__ import annotations
 
+from typing import Any
+
 import contextlib
 import dataclasses
 import inspect

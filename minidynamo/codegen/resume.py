@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from types import CodeType
-from typing import Any
 
 from minidynamo.code import Program, Writer, assemble, loops, remember
 from minidynamo.codegen.stack import push_arguments

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import builtins
-import string
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -15,11 +14,11 @@ from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.polyfills import match
-from minidynamo.protocol import attrs, compare, iters, text
+from minidynamo.protocol import attrs, iters, text
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     addresses,
-    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols, tensors, torch_ops,
+    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops,
     typing_,
 )
 from minidynamo.variables.cells import CellVariable

@@ -55,7 +55,7 @@ def is_same_literal(tx: Any, left: VariableTracker, right: VariableTracker, kind
     if kind is int and -5 <= a <= 256:
         return a == b  # type: ignore[no-any-return]
     if left.source is not None and right.source is not None and left.source != right.source and a == b:
-        tx.guard((Aliased(left.source, right.source) if a is b else NotAliased((left.source, right.source))))
+        tx.guard(Aliased(left.source, right.source) if a is b else NotAliased((left.source, right.source)))
     return a is b
 
 

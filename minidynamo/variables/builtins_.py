@@ -1,7 +1,6 @@
 """Builtin functions and the constructors of numbers and text."""
 from __future__ import annotations
 
-import builtins
 import cmath
 import collections
 import operator

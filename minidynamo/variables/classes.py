@@ -5,16 +5,15 @@ import types
 import weakref
 from typing import Any
 
-from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
-from minidynamo.model.variable import CannotRebuild, VariableTracker, is_subtype
+from minidynamo.model.variable import VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
-from minidynamo.protocol.attrs import attribute_error, class_value, describe, is_data, type_lookup
-from minidynamo.sources import Attr, Fetch
+from minidynamo.protocol.attrs import class_value, describe, is_data, type_lookup
+from minidynamo.sources import Fetch
 from minidynamo.variables import torch_ops
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import BoundMethodVariable, HashedByIdentity
+from minidynamo.variables.functions import HashedByIdentity
 from minidynamo.variables.sequences import TupleVariable
 
 
