@@ -91,3 +91,10 @@ def test_notes_and_divmod():
                 texts.append(str(failed))
         return error.__notes__, divmod(D(), 1), divmod(2, D()), divmod(7, 2), divmod(7.5, 2), texts, x + 1
     check(fn, X, graphs=1)
+
+
+def test_divmod_slots_by_name():
+    def fn(x):
+        return ((7).__divmod__(2), (2).__rdivmod__(7), (7).__divmod__("a"), (7.5).__divmod__(2), int.__divmod__(True, 2),
+                (7).__divmod__(2.5), (7).__divmod__(object()) is NotImplemented, x + 1)
+    check(fn, X, graphs=1)

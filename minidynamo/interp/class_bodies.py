@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import types
+import warnings
 from typing import Any
 
 from minidynamo import reasons
@@ -17,6 +18,7 @@ from minidynamo.protocol import attrs
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.class_making import bases_of, most_derived
 from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.exceptions import make_exception
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import TupleVariable
@@ -174,15 +176,46 @@ def run_text(tx: Any, source: VariableTracker, space: Any, local: Any, mode: str
         tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
     text = source.as_constant()
     if isinstance(text, str):
-        flags = tx.frame.program.flags & FUTURE_FLAGS
-        try:
-            text = compile(text.lstrip(" \t") if mode == "eval" else text, "<string>", mode, flags, True)
-        except SyntaxError as error:
-            tx.raise_real(error)
+        text = compiled(tx, text.lstrip(" \t") if mode == "eval" else text, "<string>", mode,
+                        tx.frame.program.flags & FUTURE_FLAGS)
     if not isinstance(text, types.CodeType) or text.co_freevars:
         tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
     function = FunctionVariable.made(tx, text, scope)
     return run_body(tx, function, space if local is None or exceptions_none(local) else local)
+
+
+@meaning(compile)
+def call_compile(tx, source, filename, mode, flags=None, dont_inherit=None, optimize=None):
+    """builtin_compile_impl, of a literal text to a code object."""
+    if optimize is not None or source.py_type() is not str or filename.py_type() is not str:
+        tx.stop(reasons.EXEC_EVAL, name="compile()")
+    bits = 0 if flags is None else flags.as_constant()
+    if bits & ~FUTURE_FLAGS:
+        tx.stop(reasons.EXEC_EVAL, name="compile()")
+    if dont_inherit is None or not dont_inherit.as_constant():
+        bits |= tx.frame.program.flags & FUTURE_FLAGS
+    return tx.wrap(compiled(tx, source.as_constant(), filename.as_constant(), mode.as_constant(), bits))
+
+
+def compiled(tx: Any, text: str, filename: str, mode: str, flags: int) -> types.CodeType:
+    """The code of a text; one that warns is left to Python, one that is refused raises."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            code = compile(text, filename, mode, flags, True)
+        except SyntaxError as error:
+            refused = error
+        except ValueError:
+            tx.stop(reasons.EXEC_EVAL, name="compile()")
+        else:
+            refused = None
+    if warned:
+        tx.stop(reasons.EXEC_EVAL, name="compile()")
+    if refused is not None:
+        message, details = refused.args
+        tx.raise_value(make_exception(tx, type(refused), [
+            tx.wrap(message), tx.wrap_tuple([tx.wrap(part) for part in details])]))
+    return code
 
 
 def exceptions_none(value: VariableTracker) -> bool:

@@ -50,6 +50,20 @@ def unary_slot(symbol: str) -> Any:
     return lambda tx, self: inner(self).nb_unary(tx, symbol)
 
 
+def divmod_slot(name: str) -> Any:
+    def call(tx, self, other):
+        """long_divmod and float_divmod, asked on the numbers themselves."""
+        pair = compare.constants(inner(self), inner(other))
+        if pair is None:
+            return tx.unsupported(self, "divmod()") if inner(self).py_type() not in (int, float, bool) else NOT_IMPLEMENTED
+        try:
+            result = getattr(type(pair[0]), name)(*pair)
+        except ZeroDivisionError as error:
+            tx.raise_real(error)
+        return NOT_IMPLEMENTED if result is NotImplemented else tx.wrap_tuple([tx.wrap(part) for part in result])
+    return call
+
+
 def next_slot(tx: Any, self: VariableTracker) -> VariableTracker:
     value = inner(self).tp_iternext(tx)
     if value is None:
@@ -86,6 +100,7 @@ SLOTS: dict[str, Any] = {
     "__str__": lambda tx, self: inner(self).tp_str(tx),
     "__bool__": lambda tx, self: inner(self).nb_bool(tx),
     "__call__": lambda tx, self, *args, **kwargs: self.tp_call(tx, list(args), kwargs),
+    "__divmod__": divmod_slot("__divmod__"), "__rdivmod__": divmod_slot("__rdivmod__"),
     "__neg__": unary_slot("-"), "__pos__": unary_slot("+"), "__invert__": unary_slot("~"), "__abs__": unary_slot("abs"),
     "__int__": unary_slot("int"), "__float__": unary_slot("float"), "__index__": unary_slot("index"),
     **{f"__{stem}__": binary_slot(symbol, False) for symbol, stem in numbers.DUNDER.items()},
