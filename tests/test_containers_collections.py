@@ -1,6 +1,7 @@
 """collections: OrderedDict, defaultdict, deque, Counter, ChainMap, User*, namedtuple; % and str.format."""
 from __future__ import annotations
 
+import copy
 import operator
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
 
@@ -233,4 +234,19 @@ def test_operators():
                 lambda: [1] * Times(), lambda: (1,) * n, lambda: "ab" * n, lambda: b"a" * n, lambda: n * [1], lambda: "a" + n,
                 lambda: [1] + n, lambda: (1,) + [1], lambda: n + 1, lambda: 1 - n, lambda: b"" + "", lambda: [1] * "a", lambda: {} | n,
                 lambda: deque() + 1, lambda: set() - [1], lambda: "a" - "b", lambda: q + 1)], x + 1
+    assert not check(fn, X, graphs=1).breaks
+
+
+class Tagged(float):
+    def __init__(self, value, tag=None):
+        self.tag = tag
+
+
+def test_searches_copies_of_slices_and_floats_with_names():
+    def fn(x):
+        s = slice(1, 2, [3])
+        shallow, deep = copy.copy(s), copy.deepcopy(s)
+        return [text_of(f) for f in (
+            lambda: operator.countOf([1, 2, 1], 1), lambda: operator.indexOf("abc", "c"), lambda: operator.indexOf([], 1),
+            lambda: operator.countOf(3, 1))], Tagged(1.5, tag=2).tag, shallow == s, deep == s, deep.step is s.step, x + 1
     assert not check(fn, X, graphs=1).breaks

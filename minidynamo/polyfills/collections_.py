@@ -4,6 +4,7 @@ from __future__ import annotations
 import _bisect
 import _collections
 import _heapq
+import _operator
 from typing import Any
 
 from minidynamo.model.tables import polyfill
@@ -208,6 +209,34 @@ def translate(self: Any, table: Any, /) -> str:
         elif found is not None:
             raise TypeError("character mapping must return integer, None or str")
     return "".join(out)
+
+
+@polyfill(_operator.countOf)
+def count_of(a: Any, b: Any, /) -> int:
+    """_PySequence_IterSearch, PY_ITERSEARCH_COUNT."""
+    total = 0
+    for item in searched(a):
+        if item is b or item == b:
+            total += 1
+    return total
+
+
+@polyfill(_operator.indexOf)
+def index_of(a: Any, b: Any, /) -> int:
+    """_PySequence_IterSearch, PY_ITERSEARCH_INDEX."""
+    at = 0
+    for item in searched(a):
+        if item is b or item == b:
+            return at
+        at += 1
+    raise ValueError("sequence.index(x): x not in sequence")
+
+
+def searched(a: Any) -> Any:
+    kind = type(a)
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        raise TypeError(f"argument of type '{kind.__name__}' is not iterable")
+    return iter(a)
 
 
 # ---------------------------------------------------------------- bisect (Modules/_bisectmodule.c)

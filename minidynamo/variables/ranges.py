@@ -176,6 +176,9 @@ def bound_of(value: VariableTracker) -> Any:
 class SliceMethods(Methods, of=slice):
     """slice's methods."""
 
+    def __reduce__(tx, self, /):
+        return tx.wrap_tuple([tx.class_of(slice), tx.wrap_tuple(list(self.parts()))])
+
     def indices(tx, self, length, /):
         return tx.fold(slice.indices, [self, length])
 

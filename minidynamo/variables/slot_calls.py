@@ -326,6 +326,8 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     maker = PARTS.get(real_base if issubclass(real_base, base) else base)
     if maker is None or made is base:
         return tx.call_unknown_c(made, args, kwargs)
+    if real_base is float and made.__init__ is not float.__init__:
+        kwargs = {}                                   # float_new leaves names to a subclass's own __init__
     if real_base in (tuple, frozenset):
         check_part_arguments(tx, made, real_base, "__init__", args, kwargs)
     instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
