@@ -55,7 +55,9 @@ def divmod_slot(name: str) -> Any:
         """long_divmod and float_divmod, asked on the numbers themselves."""
         pair = compare.constants(inner(self), inner(other))
         if pair is None:
-            return tx.unsupported(self, "divmod()") if inner(self).py_type() not in (int, float, bool) else NOT_IMPLEMENTED
+            unknown = [v for v in (inner(self), inner(other)) if issubclass(v.py_type(), (int, float))
+                       and v.__class__ is not ConstantVariable]
+            return tx.unsupported(unknown[0], "divmod()") if unknown else NOT_IMPLEMENTED
         try:
             result = getattr(type(pair[0]), name)(*pair)
         except ZeroDivisionError as error:
