@@ -327,3 +327,14 @@ def test_numbers_from_data(backend):
                 assert found.breaks["MD0204"] == 1
             found = check(fn, torch.arange(5).to(dtype), backend=backend, min_graphs=1, tol=1e-6)
             assert found.breaks                    # without the options they break
+
+
+@pytest.mark.parametrize("text", ["x * abs(n) + math.sqrt(abs(n // k - 11))", "x * math.floor(n / k) + math.ceil(k / 2)",
+                                  "x * int(k / 2) - abs(k - n)", "x * (n % k) + (k if n > k else n)"])
+def test_any_number_can_be_an_argument_of_a_graph_op(text):
+    fn = eval(f"lambda x, k, n: {text}", {"math": math})
+    minidynamo.reset()
+    g = minidynamo.optimize(fn)
+    with minidynamo.config.patch(error_on_internal=True):
+        for k, n in ((2, 5), (3, 7), (4, 9), (6, -3), (11, 1)):
+            assert torch.equal(fn(A, k, n), g(A, k, n))

@@ -34,7 +34,7 @@ _OPS: dict[Any, Any] = {
     sf.Max: torch.sym_max, sf.Min: torch.sym_min, sympy.Max: torch.sym_max, sympy.Min: torch.sym_min,
     sf.ToFloat: torch.sym_float, sf.TruncToInt: torch.sym_int, sympy.Not: torch.sym_not,
     sympy.Eq: operator.eq, sympy.Ne: operator.ne, sympy.Lt: operator.lt, sympy.Le: operator.le,
-    sympy.Gt: operator.gt, sympy.Ge: operator.ge, sympy.And: operator.and_, sympy.Or: operator.or_,
+    sympy.Abs: operator.abs, sympy.Gt: operator.gt, sympy.Ge: operator.ge, sympy.And: operator.and_, sympy.Or: operator.or_,
     sf.OpaqueUnaryFn_sqrt: torch._sym_sqrt,
 }
 

@@ -15,6 +15,8 @@ import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from minidynamo import reasons
+from minidynamo.graph.symbols import UnknownSymbol
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
@@ -95,7 +97,11 @@ class SymVariable(VariableTracker):
     def proxy(self, tx: Any) -> Any:
         """As a graph argument: by its expression where that is exact, else by the program's steps."""
         if not self.inexact():
-            return self.value
+            try:
+                return tx.tape.symbols.operand(self.value)
+            except UnknownSymbol:
+                if self.recipe is None:
+                    tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(), why=f"no operation computes {self.value}")
         assert self.recipe is not None
         node = tx.sym_nodes.get(id(self))
         if node is None:
