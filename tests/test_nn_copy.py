@@ -66,4 +66,4 @@ def test_subclasses_of_builtins(made):
         b.extra = 1
         c = copy.deepcopy(b)
         return x + c.extra, c, c == b
-    check(f, made, torch.ones(2), graphs=1, cached=False)
+    check(f, made, torch.ones(2), min_graphs=1, cached=False)     # id() fixes the object: each copy compiles
