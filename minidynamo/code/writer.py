@@ -1,13 +1,12 @@
 """Writer: builds a neutral ``Program`` op by op, for code generation."""
 from __future__ import annotations
 
-from typing import Any
-
 import contextlib
 import dataclasses
 import inspect
 from collections.abc import Iterator, Sequence
 from types import EllipsisType
+from typing import Any
 
 from minidynamo.code.ops import JUMP_EFFECT, ROWS
 from minidynamo.code.program import NO_POSITION, Handler, Op, Position, Program
