@@ -1,7 +1,7 @@
 """Class statements inside a traced function: bodies, metaclasses, hooks, slots, ABCs, and classes that leave it."""
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC, abstractmethod, update_abstractmethods
 
 import torch
 
@@ -272,6 +272,26 @@ def test_exec_of_constant_text():
         exec("def made(a, b=2):\n    return a + b\nvalue = made(1)", globals(), space)
         return space["made"](x), space["value"], list(space), eval("value + 1", globals(), space)
     check(fn, X)
+
+
+def test_abstract_names_brought_up_to_date():
+    def fn(x):
+        class A(ABC):
+            @abstractmethod
+            def m(self): ...
+
+        class B(A):
+            pass
+        B.m = lambda self: 3
+        update_abstractmethods(B)
+        texts = [sorted(A.__abstractmethods__), sorted(B.__abstractmethods__), B().m()]
+        print("break")
+        try:
+            A()
+        except TypeError as error:
+            texts.append(str(error))
+        return texts, B().m(), sorted(B.__abstractmethods__), x + 1
+    check(fn, X, min_graphs=1, **NEW_CLASS)
 
 
 def test_bases_and_names_are_guarded():

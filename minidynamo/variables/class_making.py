@@ -25,6 +25,7 @@ from minidynamo.variables.exceptions import make_exception
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
+from minidynamo.variables.sets import FrozensetVariable
 
 EARLY = ("__module__", "__qualname__", "__slots__", "__classcell__")    # names that type_new itself reads
 IMPLICIT = {"__new__": StaticMethodVariable, "__init_subclass__": ClassMethodVariable,
@@ -78,11 +79,14 @@ class MadeClassVariable(ClassVariable):
 
     def fill(self, out: Any) -> None:
         for name, value in self.written(out.tx).items():
-            if self.early.get(name) is not value:
+            if self.early.get(name) is not value and name != "__abstractmethods__":
                 out.set_attribute(self, name, value, type)
         if "_abc_impl" in attrs.CLASS_DICT.__get__(self.cls):
             out.call_function(_abc._abc_init, self)
             out.op("POP")
+        abstract = self.written(out.tx).get("__abstractmethods__")
+        if abstract is not None:
+            out.set_attribute(self, "__abstractmethods__", abstract, type)
 
     def rebuild(self, out: Any) -> None:
         self.create(out)
@@ -99,7 +103,8 @@ class MadeClassVariable(ClassVariable):
             self.rename(tx, name, value)
             return
         found = type_lookup(tx, type(self.cls), name)
-        if found is not None and attrs.is_data(found) and name not in DICT_BACKED:
+        if found is not None and attrs.is_data(found) and name not in DICT_BACKED and not (
+                name == "__abstractmethods__" and value is not None):
             descriptor = attrs.class_value(tx, found)
             if not hasattr(descriptor, "tp_descr_set") or isinstance(found.raw, attrs.C_ATTRIBUTES):
                 tx.unsupported(self, f".{name} = ...")
@@ -111,7 +116,10 @@ class MadeClassVariable(ClassVariable):
         if value is None and name not in own:
             tx.raise_attribute_error(f"type object '{self.cls.__name__}' has no attribute '{name}'", self, name)
         old = own.get(name, NO_VALUE)
-        mirror(self.cls, name, NO_VALUE if value is None else stub(tx, value))
+        if name == "__abstractmethods__":
+            mirror(self.cls, name, frozenset(real(tx, i).as_constant() for i in tx.collect(value)))
+        else:
+            mirror(self.cls, name, NO_VALUE if value is None else stub(tx, value))
         tx.journal.did(mirror, self.cls, name, old)
         writes = dict(self.written(tx))
         if value is None and name not in self.names:
@@ -363,7 +371,14 @@ def made_class_part(tx: Any, raw: Any) -> VariableTracker:
     """What type_new itself put into a made class: slots, ``__dict__``, ``__weakref__``, None."""
     if type(raw) in LITERAL_TYPES:
         return ConstantVariable(raw)
+    if type(raw) is frozenset:                           # the abstract names
+        return FrozensetVariable.of_items(tx, [ConstantVariable(item) for item in sorted(raw)])
+    if not isinstance(raw, DESCRIPTORS):
+        tx.stop(reasons.CLASS_BODY, name=f"a class with a {type(raw).__name__} of its own making")
     return tx.builder(raw)(tx, raw, None)
+
+
+DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.BuiltinFunctionType)
 
 
 def bases_of(tx: Any, values: list[VariableTracker]) -> tuple[list[VariableTracker], bool]:
