@@ -157,3 +157,14 @@ def test_sets_of_objects_from_outside():
     compiled = minidynamo.optimize(fn)
     for other in (Plain(), item, Plain()):
         assert compiled({item, 1}, X, other)[0] is (other is item)
+
+
+class Floated(str):
+    def __float__(self):
+        return 7.5
+
+
+def test_numbers_from_text_of_subclasses():
+    def fn(x):
+        return float(MyStr("1.5")), int(MyStr("3")), float(Floated("1")), x + 1
+    assert not check(fn, X, graphs=1).breaks

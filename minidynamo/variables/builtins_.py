@@ -149,14 +149,20 @@ def call_bool(tx, x=None, /):
     return ConstantVariable(True) if result is None else result
 
 
+def is_text(value: VariableTracker, slot: str) -> bool:
+    """Whether a number is read from text: a str or bytes, or an instance of a subclass without a slot of its own."""
+    cls = value.py_type()
+    return issubclass(cls, (str, bytes)) and not hasattr(cls, slot) and not hasattr(cls, "__index__")
+
+
 @meaning(int)
 def call_int(tx, x=None, /, base=None):
     if x is None:
         return ConstantVariable(0)
     if base is not None:
         return tx.fold(int, [inner(x), base])
-    if x.py_type() in (str, bytes):
-        return tx.fold(int, [x])
+    if is_text(x, "__int__"):
+        return tx.fold(int, [inner(x)])
     return numbers.unary(tx, "int", x)
 
 
@@ -164,8 +170,8 @@ def call_int(tx, x=None, /, base=None):
 def call_float(tx, x=None, /):
     if x is None:
         return ConstantVariable(0.0)
-    if x.py_type() in (str, bytes):
-        return tx.fold(float, [x])
+    if is_text(x, "__float__"):
+        return tx.fold(float, [inner(x)])
     if hasattr(inner(x), "buffer"):
         return tx.fold(float, [tx.wrap(inner(x).buffer())])
     return numbers.unary(tx, "float", x)
