@@ -241,7 +241,7 @@ def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> 
 def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """A wrapper descriptor (or ``__getitem__``-like method) of a builtin type; None if it has no meaning here."""
     owner = getattr(raw, "__objclass__", None)
-    if owner is None or not args:
+    if owner is None or not args or isinstance(raw, types.ClassMethodDescriptorType):
         return None
     name, self = raw.__name__, args[0]
     if not issubclass(self.py_type(), owner):
