@@ -38,7 +38,11 @@ def main(argv: list[str], explain: Explain) -> int:
     sub = commands.add_parser("reasons", help="print docs/reasons.md")
     sub.set_defaults(run=lambda found, _: print(docs.page(), end="") or 0)
     found = parser.parse_args(argv)
-    return int(found.run(found, explain))
+    try:
+        return int(found.run(found, explain))
+    except BrokenPipeError:         # the reader (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _bytecode(explanation: Explanation) -> str:
