@@ -40,7 +40,6 @@ class Config(types.ModuleType):
 
     # ---- guards
     guards: str = "tree"                         # "tree" = torch's C++ tree, "python" = one function on its root
-    guard_nn_modules: bool = True                # guard module attributes that the trace read
 
     # ---- limits
     recompile_limit: int = 8                     # entries for one code object
@@ -55,7 +54,6 @@ class Config(types.ModuleType):
     # ---- what is said
     logs: str = ""                               # comma list: graph,guards,bytecode,graph_breaks,recompiles,side_effects
     trace: str = ""                              # file that receives a chromium trace
-    log_compile_times: bool = False              # a line per compile with the time of each stage
     side_effects_policy: str = "allow"           # "allow", "warn" or "error"
 
     # ---- after a compile

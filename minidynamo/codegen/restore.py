@@ -26,13 +26,8 @@ class Restore(Writer):
         self.numbers: dict[Any, str] = {}             # expression -> local that holds its number
         self.outputs: dict[Any, str] = {}             # tape node -> local that holds it
         self.late: dict[int, bool] = {}               # id of a value -> whether it is made behind the effects
-        self.must_keep = False                        # effects follow: load everything first
         self.written: set[str] = set()                # those of `steps` that hold it already
         self.steps: dict[Any, str] = {}               # source on the way to several inputs -> local that holds it
-
-    def temp(self) -> str:
-        name = f"___{len(self.temps)}_{len(self.outputs)}"
-        return name
 
     # ---- the one way to a value
     def load(self, value: VariableTracker) -> None:

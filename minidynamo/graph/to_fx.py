@@ -24,11 +24,6 @@ class Lowered:
     inputs: list[Node]  # placeholders of the tape, in the graph's argument order
     example_inputs: list[Any]  # the users' values; symbolic numbers where an input is one
 
-    @property
-    def fake_inputs(self) -> list[Any]:
-        """The inputs' fakes, as the trace left them."""
-        return [node.value for node in self.inputs]
-
 
 def to_fx(tape: Tape, outputs: Sequence[Node], *, name: str = "graph",
           inputs: Sequence[Node] | None = None, lazy: bool = False) -> Lowered:

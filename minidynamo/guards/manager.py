@@ -41,9 +41,6 @@ class GuardManagerWrapper:
         return lower_python(self.guards)[1]
 
 
-CheckFn = GuardManagerWrapper
-
-
 def build_guards(guard_set: GuardSet | list[Guard], frame_locals: Any, frame_globals: dict[str, Any],
                  code: types.CodeType | None, form: str = "tree") -> GuardManagerWrapper:
     """The wrapper for a finished trace. `form` is ``config.guards``: ``tree`` or ``python``."""

@@ -18,9 +18,6 @@ from minidynamo.variables.cells import CellVariable
 Handler = Callable[[Any, Frame, Any], Any]
 
 HANDLERS: dict[str, Handler] = {}
-# Ops that touch nothing but stack, locals and pc: they cannot stop, so they need no mark.
-SIMPLE = frozenset({"NOP", "POP", "COPY", "SWAP", "PUSH_NULL", "LOAD_CONST", "STORE_LOCAL", "JUMP", "BUILD_TUPLE",
-                    "BUILD_LIST", "LOAD_CELL"})
 RETURNED = "returned"
 YIELDED = "yielded"
 CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200

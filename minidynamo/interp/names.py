@@ -14,8 +14,6 @@ from minidynamo.interp.state import NULL, Frame, Scope
 from minidynamo.model.variable import VariableTracker
 from minidynamo.sources import Builtin, Imported
 
-NO_GUARD_BUILTINS = builtins.__dict__
-
 
 def load_name_global(tx: Any, scope: Scope, name: str) -> VariableTracker:
     """LOAD_GLOBAL: what the trace wrote, the globals dict, then builtins."""

@@ -8,7 +8,7 @@ from minidynamo import reasons
 from minidynamo.base.journal import CannotRewind
 from minidynamo.code import Program
 from minidynamo.interp import loop
-from minidynamo.interp.tracer import Options, Restart, Tracer
+from minidynamo.interp.tracer import Options, Tracer
 from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.reasons import Stop
 
@@ -70,7 +70,7 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
     """Trace one frame.  `plan(trace)` is codegen's planning, which finds what cannot be rebuilt.
 
     A value that no code can rebuild at a break (a half-run generator, an exception raised while tracing) is
-    met by tracing once more and stopping where it was made: ``Restart``.
+    met by a restart: tracing once more, and stopping where it was made.
     """
     stop_at: dict[int, Stop] = {}
     for restarts in range(RESTARTS):
@@ -82,8 +82,6 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
                     return result
                 result.plan = plan(result)
             return result
-        except Restart as again:
-            step, stop = again.step, again.stop
         except CannotRewind as barrier:
             step = tracer.root_step
             stop = Stop(reasons.METADATA_MUTATION, {"op": str(barrier)}, tracer.where())

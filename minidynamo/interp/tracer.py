@@ -1,4 +1,4 @@
-"""Tracer: the state of one trace, and what values may ask of it (implements ``model.tracer``)."""
+"""Tracer: the state of one trace: how values are built, guarded, changed and entered in the graph."""
 from __future__ import annotations
 
 import contextlib
@@ -35,14 +35,6 @@ from minidynamo.reasons import Stop, Where
 from minidynamo.sources import Cell, Source
 from minidynamo.protocol import attrs
 from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, symbols, tensors
-
-
-class Restart(Exception):
-    """Trace again and stop before root step `step`."""
-
-    def __init__(self, step: int, stop: Stop) -> None:
-        super().__init__(step)
-        self.step, self.stop = step, stop
 
 
 @dataclasses.dataclass(slots=True)
@@ -251,10 +243,6 @@ class Tracer(Services):
         """A value kind has no meaning for what is asked of it."""
         raise Stop(reasons.OPAQUE_VALUE, {"text": action, "kind": f"{value.kind} ({value.py_type().__name__})"},
                    self.where())
-
-    def restart(self, step: int, reason: Any, **fields: Any) -> NoReturn:
-        """Something done at an earlier root step turns out not to be traceable after all."""
-        raise Restart(step, Stop(reason, fields, self.where()))
 
     def raise_(self, exc_type: type, *args: Any) -> NoReturn:
         """Raise an exception of a builtin class in the traced program; `args` are trackers or literals."""

@@ -1,1 +1,1 @@
-"""VariableTracker, slots, the Tracer protocol and the tables that declarations enter."""
+"""VariableTracker, slots, what they ask of the tracer, and the tables that declarations enter."""

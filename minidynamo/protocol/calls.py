@@ -10,8 +10,6 @@ from minidynamo import reasons
 from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker
 
-MISSING = object()
-
 
 def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """A C function, method descriptor or class by its declared meaning; None if none is declared.

@@ -1,7 +1,6 @@
 """Constants: immutable literals known at trace time, and torch's dtype, device, layout …"""
 from __future__ import annotations
 
-import enum
 import math
 import operator
 from typing import Any
@@ -10,7 +9,6 @@ import torch
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
-from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, IsNone
 from minidynamo.model.tables import builds, fold, wraps
 from minidynamo.model.variable import VariableTracker
@@ -246,29 +244,6 @@ def build_float(tx: Any, value: float, source: Any) -> VariableTracker:
     return ConstantVariable(value, source)
 
 
-class EnumVariable(VariableTracker):
-    """A member of a Python enum: one object per value, compared by identity unless it is a number."""
-
-    __slots__ = ("value",)
-    kind = "enum member"
-
-    def __init__(self, value: enum.Enum, source: Any = None) -> None:
-        self.value, self.source = value, source
-
-    def py_type(self) -> type:
-        return type(self.value)
-
-    def as_constant(self) -> Any:
-        return self.value
-
-    def identity(self) -> object:
-        return self.value
-
-    def rebuild(self, out: Any) -> None:
-        out.load_object_unchecked(self.value)          # members are singletons of their class
-
-
-PURE_BUILTINS = (abs, divmod, round, pow, chr, ord, bin, oct, hex, ascii, callable)
 fold(divmod, chr, ord, bin, oct, hex, *[f for f in vars(math).values() if callable(f)], operator.index,
      operator.neg, operator.pos, operator.invert, operator.abs)
 for cls_, impure in ((str, {"join", "format", "format_map", "maketrans"}), (bytes, {"join", "fromhex", "maketrans"}), (int, {"from_bytes"}),

@@ -14,7 +14,6 @@ from minidynamo.protocol import calls
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
 from minidynamo.variables import torch_ops
-from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import TupleVariable
@@ -461,9 +460,6 @@ class CFunctionVariable(HashedByIdentity):
             return result
         if torch_ops.is_graph_op(self.fn):
             return torch_ops.call_op(tx, self.fn, args, kwargs)
-        result = torch_ops.call_method_descriptor(tx, self.fn, args, kwargs)
-        if result is not None:
-            return result
         result = call_slot_wrapper(tx, self.fn, args, kwargs)
         if result is not None:
             return result
@@ -657,7 +653,3 @@ def build_partial(tx: Any, obj: functools.partial, source: Any) -> VariableTrack
 def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """``list.__len__(x)``: the slot of the builtin part, by the table SLOTS (``object_.SLOTS``)."""
     return tx.call_slot_wrapper(raw, args, kwargs)
-
-
-__all__ = ["BoundCMethodVariable", "BoundMethodVariable", "CFunctionVariable", "CellVariable", "FunctionVariable",
-           "HashedByIdentity", "PartialVariable", "own_function"]

@@ -149,6 +149,3 @@ def call_opaque(tx: Any, fn: Any, when: str, untraced: Any, args: Args, kwargs: 
 def call_allowed(tx: Any, fn: Any, args: Args, kwargs: Kwargs) -> VariableTracker:
     """allow_in_graph: one node that calls `fn` itself."""
     return tx.emit(fn, [tx.proxy(a) for a in args], {k: tx.proxy(v) for k, v in kwargs.items()})
-
-
-__all__ = ["DeferredCall", "call_allowed", "call_now", "call_opaque"]

@@ -17,7 +17,6 @@ from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 
 Entry = tuple[VariableTracker, VariableTracker]
-DELETED = object()
 
 
 class DictVariable(VariableTracker):

@@ -18,7 +18,6 @@ from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import FUNCTION_SLOTS
 from minidynamo.variables.mappings import DictVariable, Entry
-from minidynamo.variables.sequences import inner
 
 
 class Namespace(DictVariable):
@@ -461,7 +460,3 @@ def scope_namespace(tx: Any, scope: Any) -> VariableTracker:
     if not isinstance(known, ScopeNamespace):
         tx.unsupported(known, "that is a module's namespace, reached as a plain dict,")
     return known
-
-
-def is_namespace(value: VariableTracker) -> bool:
-    return isinstance(inner(value), Namespace)

@@ -433,7 +433,6 @@ OBJECT_ATTRIBUTES = {
     "__dict__": object_dict,
 }
 
-MUTABLE_BASES = (list, dict, set, bytearray)
 IMMUTABLE_BASES = (tuple, frozenset, str, bytes, int, float, complex)
 
 

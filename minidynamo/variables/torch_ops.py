@@ -196,10 +196,6 @@ def requires_grad(tx: Any, tensor: Any, flag: VariableTracker) -> VariableTracke
     return tensor
 
 
-def call_method_descriptor(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
-    return None
-
-
 def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """What the user declared: allow_in_graph, nonstrict_trace, assume_constant_result, opaque."""
     if fn in marks.CONSTANT_RESULT:
