@@ -10,8 +10,8 @@ from minidynamo.model.tables import CALLS, builds, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import calls, iters, numbers
 from minidynamo.protocol import compare as cmp
-from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Fetch
+from minidynamo.variables.bases import TypeAttributesOnly, Unhashable
 from minidynamo.variables.constants import ConstantVariable, slice_value
 from minidynamo.variables.sequences import inner
 from minidynamo.variables.subclasses import PARTS
@@ -19,7 +19,7 @@ from minidynamo.variables.subclasses import PARTS
 NONE = ConstantVariable(None)
 
 
-class BytearrayVariable(VariableTracker):
+class BytearrayVariable(Unhashable, TypeAttributesOnly):
     """A bytearray, or the part of a subclass's instance; ``value`` is what it holds now."""
 
     __slots__ = ("value", "original")
@@ -71,18 +71,6 @@ class BytearrayVariable(VariableTracker):
         return value if value is self or value is NotImplemented else tx.wrap(value)
 
     # ---- slots
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        value = generic_getattr(tx, self, name)
-        if value is None:
-            attribute_error(tx, self, name)
-        return value
-
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
-
-    def has_instance_dict(self) -> bool:
-        return False
-
     def sq_length(self, tx: Any) -> VariableTracker:
         return ConstantVariable(len(self.value))
 
@@ -131,11 +119,6 @@ class BytearrayVariable(VariableTracker):
         if not (isinstance(part, BytearrayVariable) or part.__class__ is ConstantVariable and type(part.value) is bytes):
             return NotImplemented
         return ConstantVariable(cmp.COMPARE[symbol](self.value, part.value))
-
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
-    key = tp_hash  # type: ignore[assignment]
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return ConstantVariable(repr(bytearray(self.value)))

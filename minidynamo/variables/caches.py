@@ -13,9 +13,10 @@ from minidynamo.model.tables import builds
 from minidynamo.model.variable import NotConstant, VariableTracker
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Attr, Fetch
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
-from minidynamo.variables.functions import BoundMethodVariable, FunctionVariable, HashedByIdentity
+from minidynamo.variables.functions import BoundMethodVariable, FunctionVariable
 from minidynamo.variables.objects import ObjectVariable
 
 LRU = type(functools.lru_cache(lambda: None))

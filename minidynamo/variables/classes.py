@@ -12,8 +12,8 @@ from minidynamo.protocol import attrs, calls
 from minidynamo.protocol.attrs import class_value, describe, is_data, type_lookup
 from minidynamo.sources import Fetch
 from minidynamo.variables import torch_ops
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 from minidynamo.variables.sequences import TupleVariable
 
 

@@ -10,7 +10,7 @@ from minidynamo.guards.kinds import SameObject, TypeIs
 from minidynamo.model.tables import builds
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.sources import Fetch
-from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.mappings import VIEWS, DictViewVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 

@@ -165,11 +165,6 @@ class DequeVariable(ListVariable):
             return NotImplemented
         return sequence_compare(tx, symbol, self, part)
 
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
-    key = tp_hash  # type: ignore[assignment]
-
     # ---- mutation
     def trimmed(self, items: list[VariableTracker], left: bool = False) -> list[VariableTracker]:
         if self.maxlen is None or len(items) <= self.maxlen:

@@ -9,9 +9,10 @@ from minidynamo.model.tables import Methods, builds, meaning
 from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, defines, real
 from minidynamo.protocol.attrs import attribute_error, bind_value
 from minidynamo.sources import Attr
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import BoundMethodVariable, HashedByIdentity
+from minidynamo.variables.functions import BoundMethodVariable
 
 NONE = ConstantVariable(None)
 

@@ -14,32 +14,12 @@ from minidynamo.protocol import calls
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
 from minidynamo.variables import torch_ops
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import TupleVariable
 
 DEFAULTS, KWDEFAULTS, ANNOTATIONS, CLOSURE = 1, 2, 4, 8
-
-
-class HashedByIdentity(VariableTracker):
-    """Values whose type keeps object's ``__eq__`` and ``__hash__``."""
-
-    __slots__ = ()
-
-    def key(self, tx: Any) -> Any:
-        return IdKey(self.identity())
-
-    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if symbol not in ("==", "!=") or self.identity() is not other.identity():
-            return NotImplemented
-        return ConstantVariable(symbol == "==")
-
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        """The hash of an address: real only for objects that exist."""
-        try:
-            return ConstantVariable(hash(self.as_object()))
-        except Exception:
-            tx.stop(reasons.ID_OF_VALUE, call="hash()")
 
 
 class FunctionVariable(HashedByIdentity):

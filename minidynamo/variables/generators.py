@@ -10,9 +10,9 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol.attrs import attribute_error, getattr_or_none
 from minidynamo.variables import exceptions
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 
 CREATED, SUSPENDED, RUNNING, CLOSED = "created", "suspended", "running", "closed"
 

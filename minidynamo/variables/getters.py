@@ -13,8 +13,8 @@ from minidynamo.model.tables import builds, meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.sources import Fetch
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 from minidynamo.variables.iterators import IteratorVariable, advanced
 from minidynamo.variables.opaque import build_opaque
 from minidynamo.variables.sequences import TupleVariable, inner

@@ -11,8 +11,8 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker, defines, r
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
 from minidynamo.protocol.attrs import attribute_error
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 from minidynamo.variables.sequences import TupleVariable, inner
 
 

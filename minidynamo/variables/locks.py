@@ -8,8 +8,8 @@ from minidynamo import reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol.attrs import attribute_error
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 
 RLOCK, LOCK = _thread.RLock, _thread.LockType
 MAKERS = {RLOCK: _thread.RLock, LOCK: _thread.allocate_lock}

@@ -11,15 +11,16 @@ from minidynamo.model.tables import PROXIES, Methods, builds, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, VariableTracker, keys_born, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters
-from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import DictItem, DictKey, DictValue, dict_keys, nth_value
+from minidynamo.variables.bases import TypeAttributesOnly, Unhashable
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 
 Entry = tuple[VariableTracker, VariableTracker]
 
 
-class DictVariable(VariableTracker):
+class DictVariable(Unhashable, TypeAttributesOnly):
     """An exact dict.  ``entries`` maps hashable stand-ins of the keys to (key, value)."""
 
     __slots__ = ("entries", "original", "version")
@@ -205,26 +206,8 @@ class DictVariable(VariableTracker):
                 return False
         return True
 
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
-    def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
-
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        value = generic_getattr(tx, self, name)
-        if value is None:
-            attribute_error(tx, self, name)
-        return value
-
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
-
-    def has_instance_dict(self) -> bool:
-        return False
 
 
 def pairs_of(tx: Any, other: VariableTracker) -> list[Entry]:

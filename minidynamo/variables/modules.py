@@ -8,7 +8,7 @@ from minidynamo.guards.kinds import HasKey, SameObject
 from minidynamo.model.tables import builds, builds_subclasses
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, is_data_descriptor, special_is_python, type_lookup
-from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity
 
 
 class ModuleVariable(HashedByIdentity):

@@ -6,7 +6,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import builds, builds_subclasses
-from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity, HeldObject
 
 try:
     import numpy
@@ -14,20 +14,11 @@ except ImportError:                     # numpy is optional, also for torch
     numpy = None                        # type: ignore[assignment]
 
 
-class NumpyVariable(HashedByIdentity):
+class NumpyVariable(HeldObject, HashedByIdentity):
     """An array or scalar: only its type is known, so that a new one on each call compiles nothing anew."""
 
-    __slots__ = ("obj",)
+    __slots__ = ()
     kind = "numpy value"
-
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
-
-    def identity(self) -> object:
-        return self.obj
 
     def tp_getattro(self, tx: Any, name: str) -> Any:
         if name == "__class__":

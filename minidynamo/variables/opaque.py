@@ -7,25 +7,16 @@ from minidynamo.guards.kinds import SameObject, TypeIs
 from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol import compare
 from minidynamo.sources import Local
-from minidynamo.variables.functions import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity, HeldObject
 
 
-class OpaqueVariable(HashedByIdentity):
+class OpaqueVariable(HeldObject, HashedByIdentity):
     """An object of the user's whose type has no kind."""
 
-    __slots__ = ("obj",)
+    __slots__ = ()
     kind = "opaque object"
 
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
-
     def as_object(self) -> Any:
-        return self.obj
-
-    def identity(self) -> object:
         return self.obj
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:

@@ -13,8 +13,8 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare, numbers
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Fetch
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 
 FORWARDED = ("get", "keys", "values", "items", "copy", "__getitem__", "__contains__", "__len__", "__iter__",
              "__reversed__")

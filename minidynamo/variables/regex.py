@@ -9,8 +9,8 @@ from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import builds, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol.attrs import attribute_error
+from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 

@@ -13,12 +13,13 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
-from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Item, PlainItem
+from minidynamo.variables.bases import TypeAttributesOnly, Unhashable
 from minidynamo.variables.constants import ConstantVariable, slice_value
 
 
-class SequenceVariable(VariableTracker):
+class SequenceVariable(TypeAttributesOnly):
     """What lists and tuples share; `items` may hold lazy values."""
 
     __slots__ = ("items",)
@@ -37,22 +38,10 @@ class SequenceVariable(VariableTracker):
     def fast_items(self, tx: Any) -> list[VariableTracker] | None:
         return self.items
 
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        value = generic_getattr(tx, self, name)
-        if value is None:
-            attribute_error(tx, self, name)
-        return value
-
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         if hasattr(self.py_type(), name):
             tx.raise_attribute_error(f"'{tp_name(self.py_type())}' object attribute '{name}' is read-only", self, name)
         attribute_error(tx, self, name)
-
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
-
-    def has_instance_dict(self) -> bool:
-        return False
 
     def sq_length(self, tx: Any) -> VariableTracker:
         return ConstantVariable(len(self.items))
@@ -192,7 +181,7 @@ def constant_of(value: VariableTracker) -> Any:
     return value.as_constant()
 
 
-class ListVariable(SequenceVariable):
+class ListVariable(Unhashable, SequenceVariable):
     """An exact list."""
 
     __slots__ = ("original",)
@@ -202,12 +191,6 @@ class ListVariable(SequenceVariable):
     def __init__(self, items: list[VariableTracker], source: Any = None) -> None:
         super().__init__(items, source)
         self.original = list(items) if source is not None else None
-
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, "unhashable type: 'list'")
-
-    def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
 
     # ---- making it again
     def rebuild(self, out: Any) -> None:
@@ -481,9 +464,6 @@ class NamedTupleVariable(TupleVariable):
 
     def as_constant(self) -> Any:
         raise NotConstant(self)
-
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
 
     def rebuild(self, out: Any) -> None:
         out.begin_call()

@@ -11,9 +11,9 @@ from minidynamo.guards.kinds import Equal, Length, SetItems, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning, wraps
 from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, keys_born, real
 from minidynamo.protocol import iters
-from minidynamo.protocol.attrs import attribute_error, generic_getattr
 from minidynamo.protocol.compare import find_key
 from minidynamo.sources import Fetch
+from minidynamo.variables.bases import TypeAttributesOnly, Unhashable
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.sequences import inner
 
@@ -96,7 +96,7 @@ WAYS: dict[type, tuple[Callable[..., Any], ...]] = {
     set: (set_of, roomy_set_of), frozenset: (frozenset_of, roomy_frozenset_of)}
 
 
-class SetVariable(VariableTracker):
+class SetVariable(Unhashable, TypeAttributesOnly):
     """A set; ``entries`` maps hashable stand-ins to the items."""
 
     __slots__ = ("entries", "original", "version", "history")
@@ -265,26 +265,9 @@ class SetVariable(VariableTracker):
         return ConstantVariable({"==": mine == theirs, "!=": mine != theirs, "<": mine < theirs, "<=": mine <= theirs,
                                  ">": mine > theirs, ">=": mine >= theirs}[symbol])
 
-    def tp_hash(self, tx: Any) -> VariableTracker:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
-    def key(self, tx: Any) -> Any:
-        tx.raise_(TypeError, f"unhashable type: '{tp_name(self.py_type())}'")
-
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
 
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        value = generic_getattr(tx, self, name)
-        if value is None:
-            attribute_error(tx, self, name)
-        return value
-
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
-
-    def has_instance_dict(self) -> bool:
-        return False
 
 
 class FrozensetVariable(SetVariable):

@@ -15,6 +15,7 @@ from minidynamo.protocol import numbers
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, type_lookup
 from minidynamo.sources import Attr
 from minidynamo.variables import torch_ops
+from minidynamo.variables.bases import HeldObject
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
 from minidynamo.variables.symbols import COMPARE, SymVariable, select_symbols
@@ -281,20 +282,11 @@ def build_tensor_subclass(tx: Any, obj: torch.Tensor, source: Any) -> VariableTr
     return SubclassVariable(obj, source)
 
 
-class SubclassVariable(VariableTracker):
+class SubclassVariable(HeldObject):
     """A tensor subclass with code of its own."""
 
-    __slots__ = ("obj",)
+    __slots__ = ()
     kind = "tensor subclass"
-
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
-
-    def identity(self) -> object:
-        return self.obj
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__)

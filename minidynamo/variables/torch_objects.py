@@ -12,26 +12,17 @@ from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Attr
 from minidynamo.variables import torch_ops
+from minidynamo.variables.bases import HashedByIdentity, HeldObject
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import HashedByIdentity
 
 
-class OpsVariable(HashedByIdentity):
+class OpsVariable(HeldObject, HashedByIdentity):
     """``torch.ops``, ``torch.ops.aten``, a packet or an overload: what it finds by name it keeps for good."""
 
-    __slots__ = ("obj",)
+    __slots__ = ()
     kind = "torch operator"
 
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
-
     def as_object(self) -> Any:
-        return self.obj
-
-    def identity(self) -> object:
         return self.obj
 
     def rebuild(self, out: Any) -> None:
@@ -64,22 +55,17 @@ def build_ops(tx: Any, obj: Any, source: Any) -> OpsVariable:
     return OpsVariable(obj, source)
 
 
-class BackingModuleVariable(HashedByIdentity):
+class BackingModuleVariable(HeldObject, HashedByIdentity):
     """A module object whose class answers missing names from another module: ``torch._VF``, ``torch.backends.*``."""
 
-    __slots__ = ("obj", "behind")
+    __slots__ = ("behind",)
     kind = "module"
 
     def __init__(self, obj: Any, behind: Any, source: Any) -> None:
-        self.obj, self.behind, self.source = obj, behind, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
+        super().__init__(obj, source)
+        self.behind = behind
 
     def as_object(self) -> Any:
-        return self.obj
-
-    def identity(self) -> object:
         return self.obj
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
