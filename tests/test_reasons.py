@@ -383,29 +383,15 @@ ELSEWHERE = {
     "MD0901": "test_api_hook.py", "MD0902": "test_api_hook.py", "MD0903": "test_api_hook.py",
 }
 
-_COARSER = "the break is told under a coarser reason so far: "
 NOT_YET = {
     "MD0004": "C passes such frames before we are asked; it stays for codes whose mark C has lost",
-    "MD0005": "fullgraph=True raises the reason of the break itself",
-    "MD0104": _COARSER + "MD0102 or MD0302",
     "MD0107": "a frame that reads its own variables cannot be split: MD0507 names this one in its text",
-    "MD0108": _COARSER + "MD0102, or MD0507 for the frame",
-    "MD0113": _COARSER + "MD0102 or MD0103", "MD0115": _COARSER + "MD0103",
-    "MD0117": _COARSER + "MD0302", "MD0118": _COARSER + "MD0102",
-    "MD0203": _COARSER + "MD0202",
     "MD0301": "every op has a handler; it stays for an op that a new version brings",
-    "MD0306": _COARSER + "MD0701", "MD0307": _COARSER + "MD0302", "MD0308": _COARSER + "MD0302",
-    "MD0309": "breaks in with blocks re-enter them", "MD0315": _COARSER + "MD0302",
+    "MD0307": "the break is told under a coarser reason so far: MD0302",
     "MD0316": "the iterator cannot be rebuilt for the break either: MD0701",
     "MD0317": "needs a group whose own split() returns no pair",
-    "MD0318": "generators are not traced as frames of their own", "MD0319": "unbound names raise as in Python",
     "MD0401": "needs an operator without a fake rule; the ones at hand have one",
-    "MD0407": _COARSER + "MD0302", "MD0414": "needs a device besides the CPU",
-    "MD0416": _COARSER + "MD0103",
-    "MD0504": "every frame that comes can be decoded", "MD0506": "a break at the first op is told by its own reason",
     "MD0602": "an object without a graph form is refused earlier, as MD0601 or MD0603",
-    "MD0702": "every effect that is traced can be replayed", "MD0703": "MD0507 is decided before",
-    "MD0705": "what no guard can watch is checked by the new code",
 }
 
 

@@ -13,13 +13,11 @@ MOVE_OUT = "move it out of the compiled function"
 LOG_LATER = "minidynamo.opaque(print, when=\"later\") runs it after the graph"
 ALLOW = "if it is a pure function of tensors, minidynamo.allow_in_graph puts it into the graph as one node"
 NONSTRICT = "minidynamo.nonstrict_trace lets it be traced by the backend without looking inside"
-DISABLE = "minidynamo.disable on the calling function keeps it out, and says so in the code"
 OPAQUE = "minidynamo.opaque(fn, when=\"now\" or \"later\") says how the call may behave"
 REPORT = "please report it, with the message below and a small program"
 USE_WHERE = "torch.where or torch.cond expresses both sides inside one graph"
 SCALARS = "config.capture_scalar_outputs = True keeps the number symbolic"
 PASS_IN = "pass the value in as an argument"
-HARMLESS = "the rest of the function is still compiled, nothing is lost but the joint graph"
 EAGER_FRAME = "the frame runs as plain Python; functions it calls are still compiled"
 
 # ---- 00: the user asked
@@ -41,10 +39,6 @@ DISABLED_FRAME = Reason(
     "MD0004", "function is disabled",
     "`{name}` is marked with minidynamo.disable, so its frames run as plain Python.",
     no_hint="this is what the mark asks for", fields=("name",), category="user asked")
-FULLGRAPH_HINT = Reason(
-    "MD0005", "fullgraph=True allows no break",
-    "The function was optimized with fullgraph=True, and tracing had to end early: {why}",
-    hints=("optimize(fullgraph=False) breaks the graph here instead",), fields=("why",), category="user asked")
 FORCED_BREAK = Reason(
     "MD0006", "break asked for by a test",
     "config.force_break_at or config.force_break_every ends the trace after {count} instructions.",
@@ -68,10 +62,6 @@ SKIPPED_FUNCTION = Reason(
     "MD0103", "call of a function that must run as it is",
     "`{name}` belongs to the insides of Python or torch, where tracing would change what it does.",
     hints=(NONSTRICT, MOVE_OUT), fields=("name",))
-UNSUPPORTED_METHOD = Reason(
-    "MD0104", "method that is not modelled",
-    "`{name}` of a {kind} is C code whose meaning is not declared.",
-    hints=(ALLOW, MOVE_OUT), fields=("name", "kind"))
 UNSUPPORTED_ARGUMENTS = Reason(
     "MD0105", "arguments that are not modelled",
     "`{call}` is known, but not with these arguments: {why}",
@@ -84,10 +74,6 @@ LOCALS_CALL = Reason(
     "MD0107", "{name}() reads the frame's namespace",
     "`{name}()` returns the variables of the running frame, which the compiled frame does not keep.",
     hints=("name the variables you need",), fields=("name",))
-FRAME_INSPECTION = Reason(
-    "MD0108", "the Python frame is inspected",
-    "`{name}` looks at the frames on the stack, and inlined calls have none.",
-    hints=(MOVE_OUT, DISABLE), fields=("name",))
 ID_OF_VALUE = Reason(
     "MD0109", "id() of a value made here",
     "`{call}` asks for the address of an object that exists only once the graph has run.",
@@ -104,29 +90,13 @@ RNG_STATE = Reason(
     "MD0112", "random generator state",
     "`{call}` reads or sets the state of a random generator in the middle of a graph.",
     hints=("seed before the compiled function is called",), fields=("call",))
-IO_CALL = Reason(
-    "MD0113", "input or output",
-    "`{call}` talks to the world outside, and must happen exactly once, now.",
-    hints=(MOVE_OUT, OPAQUE), fields=("call",))
 IMPORT_UNKNOWN = Reason(
     "MD0114", "import with effects",
     "`import {name}` would run that module for the first time while tracing.",
     hints=("import it at the top of the file",), fields=("name",))
-LOGGING_CALL = Reason(
-    "MD0115", "logging must happen now",
-    "`{call}` writes a log record while the graph is still being built.",
-    hints=(MOVE_OUT, "minidynamo.opaque(logger.info, when=\"later\") runs it after the graph"), fields=("call",))
 WARNING_CALL = Reason(
     "MD0116", "a warning must be issued now",
     "`{call}` issues a warning while the graph is still being built.",
-    hints=(MOVE_OUT,), fields=("call",))
-THREADING_CALL = Reason(
-    "MD0117", "threads and locks",
-    "`{call}` works with other threads, which a graph cannot wait for.",
-    hints=(MOVE_OUT,), fields=("call",))
-GC_CALL = Reason(
-    "MD0118", "object lifetime is observed",
-    "`{call}` observes when objects are freed, and compiled code frees them at other moments.",
     hints=(MOVE_OUT,), fields=("call",))
 
 # ---- 02: data-dependent
@@ -139,12 +109,6 @@ DATA_DEPENDENT_VALUE = Reason(
     "MD0202", "Python number from a tensor",
     "`{op}` makes a Python value from data that is known only when the graph runs.",
     hints=("keep the value as a tensor", SCALARS), fields=("op",), category="data-dependent")
-DYNAMIC_OUTPUT_SHAPE = Reason(
-    "MD0203", "result size depends on data",
-    "`{op}` returns a tensor whose size is known only when the graph runs.",
-    hints=("use a form with fixed size: torch.where(mask, x, 0), nonzero_static",
-           "config.capture_dynamic_output_shape_ops = True makes the size symbolic"),
-    fields=("op",), category="data-dependent")
 DATA_DEPENDENT_SHAPE_TEST = Reason(
     "MD0204", "size from data decides",
     "`{text}` asks about a size or number that came from data: {guard}",
@@ -188,22 +152,10 @@ RAISE_EXISTING = Reason(
     "MD0320", "an exception object that exists already is raised",
     "Raising the {type} object again adds to its traceback, which only Python can do.",
     hints=("raise a new exception object",), fields=("type",))
-RAISED_EXCEPTION_ESCAPES = Reason(
-    "MD0306", "exception raised while tracing is kept",
-    "A {type} that was raised while tracing is needed as a real object, with its traceback: {why}",
-    hints=("keep the text or the arguments of the exception, not the object",), fields=("type", "why"))
 DUNDER_TRACEBACK = Reason(
     "MD0307", "traceback is read",
     "`{text}` reads the traceback of an exception, and inlined frames leave none.",
     hints=(MOVE_OUT,), fields=("text",))
-UNKNOWN_CONTEXT_MANAGER = Reason(
-    "MD0308", "with block of unknown kind",
-    "`with {name}` enters and leaves through code whose meaning is not declared.",
-    hints=("write the manager in Python, or enter it outside",), fields=("name",))
-CONTEXT_ACROSS_BREAK = Reason(
-    "MD0309", "break inside a with block that cannot be re-entered",
-    "The graph ends inside `with {name}`, and this manager cannot be entered again after the break.",
-    hints=("move the breaking line out of the with block",), fields=("name",))
 RECURSION_DEPTH = Reason(
     "MD0310", "calls are nested too deeply",
     "{depth} calls are inlined within one another; the next one is left to Python.",
@@ -226,10 +178,6 @@ METACLASS_CALL = Reason(
     "MD0314", "class with its own way of making instances",
     "`{name}` makes instances through {why}, which is not modelled.",
     hints=("make the object outside and pass it in",), fields=("name", "why"))
-DESCRIPTOR_UNKNOWN = Reason(
-    "MD0315", "attribute with code behind it",
-    "`{text}` reads or writes an attribute through {kind}, whose meaning is not declared.",
-    hints=(PASS_IN, MOVE_OUT), fields=("text", "kind"))
 MUTATED_WHILE_ITERATED = Reason(
     "MD0316", "container changed behind its iterator",
     "`{text}` changes a container that an iterator still walks over in a way that is not modelled.",
@@ -238,14 +186,6 @@ EXCEPTION_GROUP = Reason(
     "MD0317", "except*",
     "Splitting an exception group is left to Python.",
     hints=(MOVE_OUT,))
-YIELD_IN_FRAME = Reason(
-    "MD0318", "yield crosses a graph break",
-    "The generator `{name}` would have to be suspended at a graph break.",
-    hints=("move the breaking line out of the generator",), fields=("name",))
-UNBOUND_NAME = Reason(
-    "MD0319", "variable without a value",
-    "`{name}` may be unbound at the graph break, and what follows depends on that.",
-    hints=("give it a value before the block",), fields=("name",))
 
 # ---- 04: torch
 FAKE_UNSUPPORTED = Reason(
@@ -272,10 +212,6 @@ HOOK_REGISTRATION = Reason(
     "MD0406", "hook on a tensor or module",
     "`{text}` registers a hook that autograd calls outside the graph.",
     hints=("register it outside the compiled function",), fields=("text",))
-MODULE_MUTATION = Reason(
-    "MD0407", "module is rebuilt",
-    "`{text}` changes the structure of an nn.Module in a way that is not replayed.",
-    hints=("change modules outside the compiled function",), fields=("text",))
 TORCH_STATE_CHANGE = Reason(
     "MD0408", "global state of torch changes",
     "`{name}` changes a setting of torch that the graph would not notice.",
@@ -300,18 +236,10 @@ TENSOR_DATA_ACCESS = Reason(
     "MD0413", "memory of a tensor is reached",
     "`{text}` reaches the memory of a tensor, known only when the graph runs.",
     hints=(MOVE_OUT,), fields=("text",))
-DEVICE_CALL = Reason(
-    "MD0414", "device is asked or synchronised",
-    "`{call}` talks to a device while the graph is still being built.",
-    hints=(MOVE_OUT,), fields=("call",))
 FUNCTORCH_ACTIVE = Reason(
     "MD0415", "a functorch transform is active",
     "The frame runs inside {name}, whose wrapped tensors have no metadata copy here.",
     hints=("apply the transform inside the compiled function",), fields=("name",))
-SCRIPT_CALL = Reason(
-    "MD0416", "TorchScript function",
-    "`{name}` is compiled by TorchScript already.",
-    hints=("use the plain Python function", ALLOW), fields=("name",))
 DEEPCOPY_TENSOR = Reason(
     "MD0417", "object is copied or pickled",
     "`{call}` walks over an object through its reduce protocol, which is not modelled.",
@@ -331,18 +259,10 @@ SKIP_FILE = Reason(
     "MD0503", "frame of the insides of Python or torch",
     "`{name}` is defined in {module}, which is left as it is.",
     no_hint=EAGER_FRAME, fields=("name", "module"), category="nothing to do")
-UNSUPPORTED_FRAME = Reason(
-    "MD0504", "frame that cannot be rewritten",
-    "`{name}` cannot be rewritten: {why}",
-    hints=(EAGER_FRAME,), fields=("name", "why"))
 MODULE_FRAME = Reason(
     "MD0505", "module or class body",
     "`{name}` is the body of a module or class, which runs once.",
     no_hint=EAGER_FRAME, fields=("name",), category="nothing to do")
-BREAK_AT_START = Reason(
-    "MD0506", "break with nothing before it",
-    "The first thing `{name}` does cannot be traced, and the frame cannot be split there: {why}",
-    hints=(HARMLESS,), fields=("name", "why"))
 UNBREAKABLE_FRAME = Reason(
     "MD0507", "frame that cannot be split",
     "Tracing ended early ({title}), and the rest of `{name}` cannot be made a function of its own: {why}.",
@@ -401,22 +321,10 @@ CANNOT_REBUILD = Reason(
     "MD0701", "value cannot be rebuilt",
     "A {kind} is needed after the graph, and there is no code that makes it again: {why}",
     hints=("make the object outside the compiled function", PASS_IN), fields=("kind", "why"))
-SIDE_EFFECT_UNSUPPORTED = Reason(
-    "MD0702", "effect that cannot be replayed",
-    "{kind} cannot be done after the graph in the way Python does it.",
-    hints=(MOVE_OUT,), fields=("kind",))
-CANNOT_RESUME = Reason(
-    "MD0703", "the frame cannot go on after a break here",
-    "A break at this place cannot be followed by a resume function: {why}",
-    hints=("move the breaking line to a function of its own",), fields=("why",))
 SIDE_EFFECT_POLICY = Reason(
     "MD0704", "effect is not allowed",
     "{kind} is visible outside the function, and config.side_effects_policy is \"error\".",
     hints=("return the new value instead",), fields=("kind",), category="user asked")
-UNGUARDABLE = Reason(
-    "MD0705", "nothing can watch this value",
-    "`{source}` was relied on, and no guard can check it: {why}",
-    hints=(PASS_IN,), fields=("source", "why"))
 
 # ---- 08: limits
 RECOMPILE_LIMIT = Reason(

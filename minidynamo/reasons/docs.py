@@ -1,13 +1,11 @@
-"""``docs/reasons.md``, written from the catalogue: ``python -m minidynamo.reasons.docs > docs/reasons.md``."""
+"""``docs/reasons.md``, written from the catalogue: ``python -m minidynamo reasons > docs/reasons.md``."""
 from __future__ import annotations
-
-import sys
 
 from minidynamo.reasons import REASONS, Reason
 
 HEAD = """# Break reasons
 
-Written from `minidynamo/reasons/catalog.py` by `python -m minidynamo.reasons.docs`; do not edit.
+Written from `minidynamo/reasons/catalog.py` by `python -m minidynamo reasons`; do not edit.
 Each place where tracing ends early names one of these. Words in braces are filled in at the place.
 """
 
@@ -27,7 +25,3 @@ def page() -> str:
 def _entry(reason: Reason) -> str:
     advice = [f"- hint: {hint}" for hint in reason.hints] or [f"- no hint: {reason.no_hint}"]
     return f"\n### {reason.id} {reason.title}\n\n{reason.explain}\n\n" + "\n".join(advice) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -14,7 +14,6 @@ from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol import numbers
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, type_lookup
 from minidynamo.sources import Attr
-from minidynamo.variables import torch_ops
 from minidynamo.variables.bases import HeldObject
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
@@ -108,7 +107,7 @@ class TensorVariable(VariableTracker):
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         found = type_lookup(tx, self.py_type(), name)
         if found is not None or value is None:
-            torch_ops.set_tensor_attribute(tx, self, name, value)
+            set_tensor_attribute(tx, self, name, value)
             return
         tx.journal.put(self.fields, name, value)
         tx.modified(self)
@@ -118,12 +117,12 @@ class TensorVariable(VariableTracker):
         if not is_operand(tx, other):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
-        return tx.emit(numbers.BINARY[symbol], [torch_ops.proxy(tx, v) for v in pair], {})
+        return tx.emit(numbers.BINARY[symbol], [tx.proxy(v) for v in pair], {})
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if not is_operand(tx, other):
             return NotImplemented
-        return tx.emit(numbers.INPLACE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
+        return tx.emit(numbers.INPLACE[symbol], [self.node, tx.proxy(other)], {})
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
         if symbol in ("index", "int", "float", "complex"):
@@ -137,7 +136,7 @@ class TensorVariable(VariableTracker):
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if not is_operand(tx, other):
             return NotImplemented
-        return tx.emit(COMPARE[symbol], [self.node, torch_ops.proxy(tx, other)], {})
+        return tx.emit(COMPARE[symbol], [self.node, tx.proxy(other)], {})
 
     def nb_bool(self, tx: Any) -> VariableTracker | None:
         tx.stop(reasons.DATA_DEPENDENT_BRANCH, text=tx.where().text())
@@ -159,14 +158,14 @@ class TensorVariable(VariableTracker):
         selected = select_symbols(tx, self.node, self.fake.dim(), key)
         if selected is not None:
             view, rest = selected
-            return tx.emit(operator.getitem, (view, torch_ops.proxy(tx, rest)), {}) if rest.items else tx.from_node(view)
-        return tx.emit(operator.getitem, (self.node, torch_ops.proxy(tx, key)), {})
+            return tx.emit(operator.getitem, (view, tx.proxy(rest)), {}) if rest.items else tx.from_node(view)
+        return tx.emit(operator.getitem, (self.node, tx.proxy(key)), {})
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
         if value is None:
             tx.raise_(TypeError, "Tensor does not support deleting items")
         selected = select_symbols(tx, self.node, self.fake.dim(), key) or (self.node, key)
-        tx.emit_node(operator.setitem, (selected[0], torch_ops.proxy(tx, selected[1]), torch_ops.proxy(tx, value)), {})
+        tx.emit_node(operator.setitem, (selected[0], tx.proxy(selected[1]), tx.proxy(value)), {})
 
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
         tx.stop(reasons.DATA_DEPENDENT_VALUE, op="in")
@@ -176,6 +175,26 @@ class TensorVariable(VariableTracker):
 
     def tp_format(self, tx: Any, spec: str) -> VariableTracker:
         tx.stop(reasons.FORMAT_TENSOR, text=tx.where().text())
+
+
+def set_tensor_attribute(tx: Any, tensor: Any, name: str, value: VariableTracker | None) -> None:
+    """Writing a C attribute of a tensor: ``.grad`` is written back at the exit, the others break."""
+    if name == "grad" and value is not None and may_be_grad(tx, tensor, value):
+        tx.journal.put(tensor.fields, name, value)
+        tx.modified(tensor)
+        return
+    tx.stop(reasons.METADATA_MUTATION, op=f".{name} = ..." if value is not None else f"del .{name}")
+
+
+def may_be_grad(tx: Any, tensor: Any, value: VariableTracker) -> bool:
+    """THPVariable_set_grad's conditions, where they are sure to hold for a user's leaf."""
+    if tensor.obj is None or tensor.source is None or not tensor.fake.is_leaf:
+        return False
+    if not isinstance(value, TensorVariable):
+        return isinstance(value, ConstantVariable) and value.value is None
+    mine, theirs = tensor.fake, value.fake
+    return value is not tensor and mine.dtype == theirs.dtype and mine.device == theirs.device \
+        and mine.shape == theirs.shape and mine.layout == theirs.layout and not theirs.requires_grad
 
 
 def is_operand(tx: Any, value: VariableTracker) -> bool:
@@ -276,7 +295,9 @@ def build_tensor(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker:
 @builds_subclasses(torch.Tensor)
 def build_tensor_subclass(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker:
     """Subclasses that change nothing about torch functions are tensors; others break when used."""
-    if type(obj).__torch_function__ is torch._C._disabled_torch_function_impl and not torch_ops.has_dispatch(type(obj)):
+    cls = type(obj)
+    if cls.__torch_function__ is torch._C._disabled_torch_function_impl and \
+            cls.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl:
         return build_tensor(tx, obj, source)
     tx.guard_same(source, obj)
     return SubclassVariable(obj, source)

@@ -254,27 +254,3 @@ def why_not_inlined(fn: types.FunctionType) -> str | None:
                 return None
             return f"{module}.{fn.__qualname__}"
     return None
-
-
-def has_dispatch(cls: type) -> bool:
-    return cls.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
-
-
-def set_tensor_attribute(tx: Any, tensor: Any, name: str, value: VariableTracker | None) -> None:
-    """Writing a C attribute of a tensor: ``.grad`` is written back at the exit, the others break."""
-    if name == "grad" and value is not None and may_be_grad(tx, tensor, value):
-        tx.journal.put(tensor.fields, name, value)
-        tx.modified(tensor)
-        return
-    tx.stop(reasons.METADATA_MUTATION, op=f".{name} = ..." if value is not None else f"del .{name}")
-
-
-def may_be_grad(tx: Any, tensor: Any, value: VariableTracker) -> bool:
-    """THPVariable_set_grad's conditions, where they are sure to hold for a user's leaf."""
-    if tensor.obj is None or tensor.source is None or not tensor.fake.is_leaf:
-        return False
-    if not isinstance(value, tensors.TensorVariable):
-        return isinstance(value, ConstantVariable) and value.value is None
-    mine, theirs = tensor.fake, value.fake
-    return value is not tensor and mine.dtype == theirs.dtype and mine.device == theirs.device \
-        and mine.shape == theirs.shape and mine.layout == theirs.layout and not theirs.requires_grad

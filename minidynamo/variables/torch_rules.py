@@ -14,6 +14,7 @@ from minidynamo.protocol import compare
 from minidynamo.sources import Attr
 from minidynamo.variables import tensors, torch_ops
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.sequences import TupleVariable
 
 
 def once(*functions: Any) -> list[Any]:
@@ -42,7 +43,7 @@ def is_torch_function_mode_enabled(tx):
 
 def has_torch_function(tx: Any, *args: VariableTracker) -> VariableTracker:
     """check_has_torch_function, for each argument; a value of a kind that has it breaks."""
-    found = [v for arg in args for v in ([arg] if not isinstance(arg, torch_ops.TupleVariable) else arg.items)]
+    found = [v for arg in args for v in ([arg] if not isinstance(arg, TupleVariable) else arg.items)]
     for value in found:
         kind = tx.real(value).py_type()
         if not issubclass(kind, torch.Tensor) and hasattr(kind, "__torch_function__"):
