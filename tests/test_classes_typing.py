@@ -1,4 +1,4 @@
-"""Typing objects as values (R4), isinstance and issubclass."""
+"""Typing objects as values, isinstance and issubclass."""
 from __future__ import annotations
 
 import abc

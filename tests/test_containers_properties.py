@@ -1,4 +1,4 @@
-"""R1-R3, R5, R6 as properties: any sequence of operations on a container leaves it, and everybody who sees it, as CPython does."""
+"""Containers as properties: any sequence of operations on a container leaves it, and everybody who sees it, as CPython does."""
 from __future__ import annotations
 
 import copy
@@ -141,7 +141,7 @@ ITEMS = st.frozensets(st.one_of(st.integers(-2, 2), st.text(max_size=1), st.none
 @settings(max_examples=20, deadline=None)
 @given(ITEMS, ITEMS)
 def test_frozensets(a, b):
-    """R1, R2: frozensets as arguments and made inside; equal arguments hit the cache, others are not taken for them."""
+    """Frozensets as arguments and made inside; equal arguments hit the cache, others are not taken for them."""
     def fn(a, b, x):
         made = frozenset([*a, 1])
         return a | b, a & b, a - b, made, a == b, hash(a) == hash(frozenset(b)), {a: 1}.get(b), x + 1
@@ -154,7 +154,7 @@ def test_frozensets(a, b):
 
 
 def test_a_frozenset_of_tensors_is_never_frozen():
-    """R1: the items are read from the argument on every call."""
+    """The items are read from the argument on every call."""
     def fn(s):
         (t,) = s
         return t + 1

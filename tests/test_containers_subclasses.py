@@ -1,4 +1,4 @@
-"""Subclasses of builtins, from outside and made inside: both parts are tracked and written back (R5, R6)."""
+"""Subclasses of builtins, from outside and made inside: both parts are tracked and written back."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""nonstrict_trace (R9-R11): pytrees in and out, constants, captured tensors, gradients, misuse."""
+"""nonstrict_trace: pytrees in and out, constants, captured tensors, gradients, misuse."""
 from __future__ import annotations
 
 import dataclasses

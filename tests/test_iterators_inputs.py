@@ -1,4 +1,4 @@
-"""Builtin iterators as inputs: guarded where they stand, advanced for the caller to see (R7)."""
+"""Builtin iterators as inputs: guarded where they stand, advanced for the caller to see."""
 from __future__ import annotations
 
 import pytest

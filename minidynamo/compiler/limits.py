@@ -1,4 +1,4 @@
-"""Limits of recompiles (R14), decided before any analysis."""
+"""Limits of recompiles, decided before any analysis."""
 from __future__ import annotations
 
 from typing import Any

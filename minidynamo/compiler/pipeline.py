@@ -323,7 +323,7 @@ def _recompiled(frame: Frame, entries: list[Any], compile_id: str) -> str | None
 
 
 def _after(work: Work, entries: list[Any]) -> None:
-    """Metrics of the outermost compile, and garbage (R20)."""
+    """Metrics of the outermost compile, and garbage."""
     if metrics.outermost():
         fields = work.report.metrics(work.frame, work.options.backend_name)
         metrics.update({name: value for name, value in fields.items() if value is not None}, overwrite=True)

@@ -162,7 +162,7 @@ class Tracer(Services):
         return LazyVariable(obj, source)
 
     def wrap(self, obj: Any) -> VariableTracker:
-        """The value of an object made while tracing: no source, no guard (R3)."""
+        """The value of an object made while tracing: no source, no guard."""
         wrapper = WRAP.get(type(obj))
         if wrapper is None:
             known = self.by_id.get(id(obj))

@@ -65,7 +65,7 @@ def builds_when(name: str, test: Callable[[Any], bool], before: tuple[str, ...] 
 
 
 def wraps(*types: type) -> Callable[[Builder], Builder]:
-    """Declare how an object made while tracing becomes a value: ``(tx, obj)``, no guard (R3)."""
+    """Declare how an object made while tracing becomes a value: ``(tx, obj)``, no guard."""
     return WRAP.of(*types)
 
 

@@ -1,4 +1,4 @@
-"""Compile events: one `add` that chooses how widely a fact is told (R18)."""
+"""Compile events: one `add` that chooses how widely a fact is told."""
 from __future__ import annotations
 
 import enum

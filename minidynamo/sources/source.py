@@ -10,7 +10,7 @@ Every kind answers four questions, each in one method:
 =========  =============================================================================
 
 Loads never run user code: attribute sources are made only where the access is known to be
-plain, and container sources read through the builtin base class (R5, R6).
+plain, and container sources read through the builtin base class.
 """
 from __future__ import annotations
 
@@ -402,7 +402,7 @@ def dict_keys(mapping: Any) -> Iterable[Any]:
 
 
 def nth_key(mapping: dict, index: int) -> Any:
-    """The key at `index` in a dict's order, by the base class's iterator (R6)."""
+    """The key at `index` in a dict's order, by the base class's iterator."""
     return list(dict_keys(mapping))[index]
 
 

@@ -348,7 +348,9 @@ def set_name_failed(tx: Any, error: VariableTracker, value: VariableTracker, nam
 
 @meaning(type.mro)
 def call_mro(tx, cls, /):
-    """type_mro_impl: the order worked out anew, which is the order it has."""
+    """type_mro_impl: the order worked out anew, which is the order it has, unless the class is only being made."""
+    if cls.cls.__mro__ is None:
+        tx.stop(reasons.CLASS_BODY, name=cls.cls.__name__)
     return ListVariable(list(cls.tp_getattro(tx, "__mro__").items))
 
 

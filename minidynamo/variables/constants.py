@@ -27,7 +27,7 @@ ABSENT = object()
 
 
 class NotALiteral(TypeError):
-    """A ConstantVariable was asked to hold something that is not an immutable literal (R2)."""
+    """A ConstantVariable was asked to hold something that is not an immutable literal."""
 
 
 class ConstantVariable(VariableTracker):

@@ -1,4 +1,4 @@
-"""Builtin iterators that come from outside: where they stand is guarded, advancing one is written back (R7)."""
+"""Builtin iterators that come from outside: where they stand is guarded, advancing one is written back."""
 from __future__ import annotations
 
 import collections

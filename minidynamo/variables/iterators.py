@@ -109,7 +109,7 @@ class _Getitem:
 
 
 def base_iter(value: Any) -> Any:
-    """``iter(value)`` by the builtin base class, whatever a subclass says (R5, R6)."""
+    """``iter(value)`` by the builtin base class, whatever a subclass says."""
     for base in (list, tuple, dict, set, frozenset, str, bytes, bytearray):
         if isinstance(value, base):
             return base.__iter__(value)

@@ -81,7 +81,7 @@ class DictVariable(Unhashable, TypeAttributesOnly):
             self.write(out, "__setitem__", key, value)
 
     def replay(self, out: Any) -> None:
-        """Make the user's dict equal to ours; cleared first where keys went away or changed order (R6)."""
+        """Make the user's dict equal to ours; cleared first where keys went away or changed order."""
         kept = [k for k in self.original if k in self.entries]
         if len(kept) != len(self.original) or kept != list(self.entries)[:len(kept)] \
                 or any(self.original[k][0] is not self.entries[k][0] for k in kept):

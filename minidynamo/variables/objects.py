@@ -445,7 +445,7 @@ def builtin_base(cls: type) -> type:
 
 
 def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
-    """Write the builtin part of a new object through the base class's own methods (R5, R6)."""
+    """Write the builtin part of a new object through the base class's own methods."""
     base = obj.inner.owner
     if issubclass(base, dict):
         for key, value in obj.inner.entries.values():

@@ -205,7 +205,7 @@ class ListVariable(Unhashable, SequenceVariable):
         self.write(out, "extend", self.items)
 
     def replay(self, out: Any) -> None:
-        """Make the user's list equal to ours, through the base class's own methods (R5)."""
+        """Make the user's list equal to ours, through the base class's own methods."""
         kept = self.original
         if len(self.items) >= len(kept) and all(a is b for a, b in zip(self.items, kept)):
             self.write(out, "extend", self.items[len(kept):])

@@ -1,4 +1,4 @@
-"""set and frozenset: items are tracked values, keyed as dict keys are (R1, R3)."""
+"""set and frozenset: items are tracked values, keyed as dict keys are."""
 from __future__ import annotations
 
 import functools
@@ -157,7 +157,7 @@ class SetVariable(Unhashable, TypeAttributesOnly):
         self.write(out, "update", list(self.entries.values()))
 
     def replay(self, out: Any) -> None:
-        """Take out what went and put in what came, through the base class's methods (R6)."""
+        """Take out what went and put in what came, through the base class's methods."""
         gone = [item for key, item in self.original.items() if self.entries.get(key) is not item]
         come = [item for key, item in self.entries.items() if self.original.get(key) is not item]
         if len(gone) == len(self.original):
@@ -271,7 +271,7 @@ class SetVariable(Unhashable, TypeAttributesOnly):
 
 
 class FrozensetVariable(SetVariable):
-    """A frozenset: a literal only when every item is one (R1)."""
+    """A frozenset: a literal only when every item is one."""
 
     __slots__ = ()
     kind = "frozenset"

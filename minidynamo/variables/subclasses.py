@@ -1,4 +1,4 @@
-"""Instances of builtins' subclasses that come from outside: an object part and a builtin part (R5, R6)."""
+"""Instances of builtins' subclasses that come from outside: an object part and a builtin part."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Typing objects as values (R4): aliases, unions, special forms, type variables.
+"""Typing objects as values: aliases, unions, special forms, type variables.
 
 The object is real and immutable; what was made while tracing remembers the expression that made it, and is
 made again by it, so that ``list[int]`` comes back as the same alias and never as ``list``.
