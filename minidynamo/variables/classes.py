@@ -5,6 +5,7 @@ import types
 import weakref
 from typing import Any
 
+from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import VariableTracker, is_subtype
@@ -177,7 +178,10 @@ def class_fact(name: str, wrap: Any) -> Any:
     def read(tx: Any, me: ClassVariable) -> VariableTracker:
         if not me.cls.__flags__ & attrs.IMMUTABLE_TYPE and id(me.cls) not in tx.made_classes:
             tx.guard(Predicate(tx.builtins_source, ClassFact(me.cls, name), f"{me.cls.__qualname__}.{name} is as it was"))
-        return wrap(tx, vars(type)[name].__get__(me.cls))
+        value = vars(type)[name].__get__(me.cls)
+        if value is None:
+            tx.stop(reasons.METACLASS_CALL, name=me.cls.__qualname__, why="the class is still being made")
+        return wrap(tx, value)
     return read
 
 

@@ -313,6 +313,9 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
         result = torch_ops.call_op(tx, fn, args, kwargs)
         if result is not None:
             return result
+    stock = torch_ops.stock_behind(fn)
+    if stock is not None:
+        return tx.inline(own_function(stock), args, kwargs)
     why = torch_ops.why_not_inlined(fn)
     if why:
         tx.stop(reasons.SKIPPED_FUNCTION, name=why)

@@ -254,3 +254,20 @@ def why_not_inlined(fn: types.FunctionType) -> str | None:
                 return None
             return f"{module}.{fn.__qualname__}"
     return None
+
+
+STOCK_FILE = torch.nn.modules.module.__file__
+
+
+def stock_behind(fn: types.FunctionType) -> types.FunctionType | None:
+    """The method of nn.Module that `fn` was put in front of.
+
+    torch's own frontend replaces ``Module.__init__`` once it is loaded, to number modules for its own use.
+    """
+    if vars(torch.nn.Module).get("__init__") is not fn and vars(torch.nn.Module).get("__setstate__") is not fn:
+        return None
+    for cell in fn.__closure__ or ():
+        inside = cell.cell_contents
+        if isinstance(inside, types.FunctionType) and inside.__code__.co_filename == STOCK_FILE:
+            return inside
+    return None
