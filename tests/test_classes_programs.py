@@ -262,9 +262,6 @@ def instances_with_every_slot(x):
             self.v = v
             self.kids = []
 
-        def __del__(self):
-            pass
-
         def __add__(self, o):
             return Node(self.v + o.v)
 

@@ -18,6 +18,8 @@ GLOBAL_ONLY = frozenset({"locals", "eval", "exec"})
 
 def why_unbreakable(tx: Any, frame: Frame, index: int, stop: Stop) -> Stop | None:
     """A Stop that leaves the whole frame alone where no resume function could go on, else None."""
+    if stop.reason is reasons.RUNS_WHEN_DROPPED:
+        return stop
     program = frame.program
     why = None
     if index < tx.options.first:

@@ -15,6 +15,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.polyfills import match
 from minidynamo.protocol import attrs, iters, text
+from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     addresses,
@@ -393,8 +394,17 @@ class Services:
 
     def make_generator(self, frame: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
         made = GeneratorVariable(frame, (fn, args, kwargs), fn.name, self.root_step)
+        made.in_root = self.frame is self.root
+        self.generators.append(made)
         made.born = {name: fn.tp_getattro(self, name) for name in ("__name__", "__qualname__")}      # gen_new_with_qualname
         return made
+
+    def dropped(self, name: str, in_root: bool) -> Stop:
+        """Why Python must make an object that runs code when it dies: it may die in the frame being traced, and there
+        even a resume function's caller would hold it; or in a call, which is left to Python."""
+        if in_root:
+            return Stop(reasons.RUNS_WHEN_DROPPED, {"name": name}, self.where())
+        return Stop(reasons.DIES_IN_A_CALL, {"name": name}, self.where())
 
     def run_generator(self, frame: Any, error: Raised | None, fresh: bool) -> str:
         return loop.run_generator(self, frame, error, fresh)

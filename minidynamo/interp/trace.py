@@ -81,6 +81,7 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
                 if isinstance(result.exit, Skip):
                     return result
                 result.plan = plan(result)
+                tracer.check_abandoned()
             return result
         except CannotRewind as barrier:
             step = tracer.root_step

@@ -73,6 +73,7 @@ class Tracer(Services):
         self.keep: list[Any] = []                         # keeps them alive while ids are in use
         self.type_memo: dict[tuple[type, str], Any] = {}
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
+        self.generators: list[Any] = []       # all that were made
         self.made_classes: dict[int, VariableTracker] = {}  # by id of the stand-in
         self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
         self.changed_at: dict[int, Where] = {}            # ... and where each was modified first
@@ -107,6 +108,12 @@ class Tracer(Services):
             node.real = None
         env.forget_inputs()
         vars(self).clear()
+
+    def check_abandoned(self) -> None:
+        """A generator left inside a try or with block is closed when it dies (_PyGen_Finalize): Python makes it, then."""
+        for generator in self.generators:
+            if generator.is_guarded():
+                raise Restart(generator.lost_at, self.dropped(generator.name, generator.in_root))
 
     # ---------------------------------------------------------------- values from objects
     def build(self, obj: Any, source: Source) -> VariableTracker:

@@ -186,6 +186,10 @@ EXCEPTION_GROUP = Reason(
     "MD0317", "except*",
     "Splitting an exception group is left to Python.",
     hints=(MOVE_OUT,))
+DIES_IN_A_CALL = Reason(
+    "MD0323", "call makes an object that runs code when it dies",
+    "`{name}` runs code when its last reference goes, a moment that only Python knows; so the call is left to it.",
+    hints=("close a generator, or run it to its end", MOVE_OUT), fields=("name",))
 
 # ---- 04: torch
 FAKE_UNSUPPORTED = Reason(
@@ -271,6 +275,10 @@ TRACE_LEFT = Reason(
     "MD0508", "rest of a frame that grew too long",
     "The trace of `{name}` passed config.max_trace_ops without one tensor operation, so Python runs the rest.",
     hints=(EAGER_FRAME,), fields=("name",), category="nothing to do")
+RUNS_WHEN_DROPPED = Reason(
+    "MD0509", "frame with an object that runs code when it dies",
+    "`{name}` runs code when its last reference goes, a moment that only Python knows; so the frame is left to it.",
+    hints=("close a generator, or run it to its end", "make the object outside the compiled function"), fields=("name",))
 
 # ---- 06: nonstrict_trace
 NONSTRICT_UNREGISTERED = Reason(

@@ -20,12 +20,13 @@ CREATED, SUSPENDED, RUNNING, CLOSED = "created", "suspended", "running", "closed
 class GeneratorVariable(HashedByIdentity):
     """A generator made while tracing; ``start`` is what would make it again before its first step."""
 
-    __slots__ = ("frame", "state", "start", "name", "lost_at", "named", "born")
+    __slots__ = ("frame", "state", "start", "name", "lost_at", "named", "born", "in_root")
     kind = "generator"
 
     def __init__(self, frame: Any, start: Any, name: str, made_at: int) -> None:
         self.frame, self.start, self.name, self.lost_at, self.source = frame, start, name, made_at, None
         self.state = CREATED
+        self.in_root = False                               # made by the frame being traced
         self.born: dict[str, VariableTracker] = {}         # the function's names when it was called
         self.named: dict[str, VariableTracker] = {}        # names given to it
 
@@ -186,6 +187,18 @@ class GeneratorVariable(HashedByIdentity):
             raise
         if result is not None:
             tx.raise_(RuntimeError, "generator ignored GeneratorExit")
+
+    def is_guarded(self) -> bool:
+        """Whether it stands inside a try or with block; handlers the compiler adds do not begin with PUSH_EXC_INFO."""
+        if self.state != SUSPENDED:
+            return False
+        handler = self.frame.op.handler
+        while handler is not None:
+            first = self.frame.ops[handler[0]]
+            if first.name == "PUSH_EXC_INFO":
+                return True
+            handler = first.handler
+        return False
 
     def snapshot(self, tx: Any) -> None:
         """Everything a step may change, for the journal."""

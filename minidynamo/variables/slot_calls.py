@@ -321,6 +321,7 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
             tx.stop(reasons.METACLASS_CALL, name=made.__qualname__, why="its memory is not object's")
         if args or kwargs:
             check_object_new(tx, made)
+        check_finalizer(tx, made)
         instance = kind_of_instance(made)(made)
         instance.made_at = tx.root_step
         return instance
@@ -332,9 +333,16 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         kwargs = {}                                   # float_new leaves names to a subclass's own __init__
     if real_base in (tuple, frozenset):
         check_part_arguments(tx, made, real_base, "__init__", args, kwargs)
+    check_finalizer(tx, made)
     instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
     instance.made_at = tx.root_step
     return instance
+
+
+def check_finalizer(tx: Any, cls: type) -> None:
+    """slot_tp_finalize: ``__del__`` runs when the last reference goes."""
+    if attrs.type_lookup(tx, cls, "__del__") is not None:
+        raise tx.dropped(cls.__qualname__, tx.frame is tx.root)
 
 
 def literal_part(base: type) -> Any:
