@@ -60,7 +60,7 @@ def object_dies_in_a_call(x):
         return y + len(value.name)
     x = x * 2
     y = inner(x)
-    return y, list(LOG)
+    return y * 2, list(LOG)
 
 
 def loop_over_generator_is_left(x):

@@ -70,7 +70,7 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
     """Trace one frame.  `plan(trace)` is codegen's planning, which finds what cannot be rebuilt.
 
     A value that no code can rebuild at a break (a half-run generator, an exception raised while tracing) is
-    met by a restart: tracing once more, and stopping where it was made.
+    met by a restart: tracing once more, and stopping where it was made.  So is a generator that is dropped half-run.
     """
     stop_at: dict[int, Stop] = {}
     for restarts in range(RESTARTS):
@@ -81,8 +81,11 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
                 if isinstance(result.exit, Skip):
                     return result
                 result.plan = plan(result)
-                tracer.check_abandoned()
-            return result
+            lost_generator = tracer.abandoned()
+            if lost_generator is None:
+                return result
+            step = lost_generator.lost_at
+            stop = tracer.dropped(lost_generator.name, lost_generator.in_root)
         except CannotRewind as barrier:
             step = tracer.root_step
             stop = Stop(reasons.METADATA_MUTATION, {"op": str(barrier)}, tracer.where())

@@ -109,11 +109,9 @@ class Tracer(Services):
         env.forget_inputs()
         vars(self).clear()
 
-    def check_abandoned(self) -> None:
-        """A generator left inside a try or with block is closed when it dies (_PyGen_Finalize): Python makes it, then."""
-        for generator in self.generators:
-            if generator.is_guarded():
-                raise Restart(generator.lost_at, self.dropped(generator.name, generator.in_root))
+    def abandoned(self) -> Any:
+        """A generator left inside a try or with block, which Python closes when it dies (_PyGen_Finalize); or None."""
+        return next((generator for generator in self.generators if generator.is_guarded()), None)
 
     # ---------------------------------------------------------------- values from objects
     def build(self, obj: Any, source: Source) -> VariableTracker:
