@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import heapq
 import operator
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
 
@@ -250,3 +251,56 @@ def test_searches_copies_of_slices_and_floats_with_names():
             lambda: operator.countOf([1, 2, 1], 1), lambda: operator.indexOf("abc", "c"), lambda: operator.indexOf([], 1),
             lambda: operator.countOf(3, 1))], Tagged(1.5, tag=2).tag, shallow == s, deep == s, deep.step is s.step, x + 1
     assert not check(fn, X, graphs=1).breaks
+
+
+class Heavy:
+    """Compares by weight, and notes each comparison."""
+
+    def __init__(self, weight, log):
+        self.weight, self.log = weight, log
+
+    def __lt__(self, other):
+        self.log.append((self.weight, other.weight))
+        return self.weight < other.weight
+
+
+@pytest.mark.parametrize("numbers", [[], [3], [5, 1, 4, 1, 5, 9, 2, 6], list(range(7, 0, -1))])
+def test_heaps(numbers):
+    """Every function of the C module over one list: the order of comparisons is CPython's."""
+    def heaps(x, numbers):
+        log, out = [], []
+        for heapify, pop, replace in ((heapq.heapify, heapq.heappop, heapq.heapreplace),
+                                      (heapq._heapify_max, heapq._heappop_max, heapq._heapreplace_max)):
+            heap = [Heavy(n, log) for n in numbers]
+            heapify(heap)
+            for function, *args in ((replace, Heavy(4, log)), (heapq.heappush, Heavy(2, log)),
+                                    (heapq.heappushpop, Heavy(3, log)), (pop,), (pop,), (pop,)):
+                try:
+                    popped = function(heap, *args)
+                except IndexError as error:
+                    out.append(str(error))
+                else:
+                    out.append(popped and popped.weight)
+            out.append([item.weight for item in heap])
+        return log, out, x + len(log)
+    check(heaps, X, numbers, min_graphs=1)
+
+
+def test_a_heap_that_changes_while_it_is_compared():
+    class Growing(int):
+        def __lt__(self, other):
+            HEAP.append(self)
+            return int.__lt__(self, other)
+
+    def grows(x):
+        try:
+            heapq.heapify(HEAP)
+        except RuntimeError as error:
+            return str(error), x + len(HEAP)
+
+    HEAP = []
+
+    def run(x):
+        HEAP[:] = [Growing(n) for n in (3, 2, 1)]
+        return grows(x)
+    check(run, X, min_graphs=1)

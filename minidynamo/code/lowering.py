@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minidynamo.code.program import Op
-from minidynamo.code.readers import BINARY_SYMBOLS, CONVERSIONS
+from minidynamo.code.readers import BINARY_SYMBOLS, CONVERSIONS, COUNTED, NAMED, SAME
 
 Emitter = Any
 Rule = Callable[[Emitter, Op], None]
@@ -80,13 +80,6 @@ def call_with(e: Emitter, function: Callable[..., object], n: int) -> None:
     """Replace the ``n`` top entries, as one tuple, by ``function(tuple)``."""
     e.emit("BUILD_TUPLE", n)
     call_with_top(e, function)
-
-
-def choose(key: Callable[[Op], object], rules: dict[object, Rule]) -> Rule:
-    """Dispatch on part of the argument."""
-    def rule(e: Emitter, op: Op) -> None:
-        rules[key(op)](e, op)
-    return rule
 
 
 # ---- rules that need more than one instruction
@@ -264,31 +257,10 @@ EMULATED: dict[object, Callable[[Any], object]] = {
 
 
 # ---- rules that 3.11, 3.12 and 3.13 share
-def _same(*names: str) -> dict[str, Rule]:
-    return {name: bare(name) for name in names}
-
-
-def _counts(*names: str) -> dict[str, Rule]:
-    return {name: count(name) for name in names}
-
-
-def _named(*names: str) -> dict[str, Rule]:
-    return {name: by_name(name) for name in names}
-
-
 COMMON: dict[str, Rule] = {
-    **_same("NOP", "PUSH_NULL", "GET_ITER", "GET_YIELD_FROM_ITER", "GET_LEN", "MATCH_MAPPING",
-            "MATCH_SEQUENCE", "MATCH_KEYS", "PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH",
-            "WITH_EXCEPT_START", "GET_AITER", "GET_ANEXT", "BEFORE_ASYNC_WITH", "BEFORE_WITH",
-            "END_ASYNC_FOR", "STORE_SUBSCR", "DELETE_SUBSCR", "LOAD_BUILD_CLASS",
-            "LOAD_ASSERTION_ERROR", "RETURN_GENERATOR", "SETUP_ANNOTATIONS", "POP_EXCEPT"),
-    **_counts("COPY", "SWAP", "BUILD_TUPLE", "BUILD_LIST", "BUILD_SET", "BUILD_MAP",
-              "BUILD_CONST_KEY_MAP", "BUILD_STRING", "BUILD_SLICE", "LIST_APPEND", "SET_ADD",
-              "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE",
-              "UNPACK_SEQUENCE", "MATCH_CLASS", "RERAISE", "GET_AWAITABLE", "IS_OP",
-              "CONTAINS_OP", "CALL_FUNCTION_EX"),
-    **_named("STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME",
-             "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "IMPORT_FROM"),
+    **{name: bare(name) for name in SAME},
+    **{name: count(name) for name in (*COUNTED, "IS_OP", "CONTAINS_OP", "CALL_FUNCTION_EX")},
+    **{name: by_name(name) for name in NAMED},
     "LOAD_CONST": lambda e, op: const(e, op.arg),
     "POP": bare("POP_TOP"),
     "RETURN": bare("RETURN_VALUE"),

@@ -19,23 +19,33 @@ def count_elements(mapping: Any, iterable: Any) -> None:
 
 
 # ---------------------------------------------------------------- heapq (Modules/_heapqmodule.c)
-def sift_down(heap: Any, start: int, at: int) -> None:
+def smaller(heap: Any, a: int, b: int) -> Any:
+    """The order of a min-heap; C has each function twice, once for each order."""
+    return list_get(heap, a) < list_get(heap, b)
+
+
+def larger(heap: Any, a: int, b: int) -> Any:
+    """The order of a max-heap, by ``<`` too."""
+    return list_get(heap, b) < list_get(heap, a)
+
+
+def sift_down(heap: Any, start: int, at: int, before: Any) -> None:
     """siftdown: towards the root; a list that changes size while comparing is an error."""
     size = len(heap)
     if at >= size:
         raise IndexError("index out of range")
     while at > start:
         parent_at = (at - 1) >> 1
-        smaller = list_get(heap, at) < list_get(heap, parent_at)
+        moves = before(heap, at, parent_at)
         if len(heap) != size:
             raise RuntimeError("list changed size during iteration")
-        if not smaller:
+        if not moves:
             break
         swap(heap, at, parent_at)
         at = parent_at
 
 
-def sift_up(heap: Any, at: int) -> None:
+def sift_up(heap: Any, at: int, before: Any) -> None:
     """siftup: down to a leaf, then up again."""
     end = len(heap)
     start = at
@@ -45,48 +55,14 @@ def sift_up(heap: Any, at: int) -> None:
     while at < limit:
         child = 2 * at + 1
         if child + 1 < end:
-            less = list_get(heap, child) < list_get(heap, child + 1)
+            first = before(heap, child, child + 1)
             if len(heap) != end:
                 raise RuntimeError("list changed size during iteration")
-            if not less:
+            if not first:
                 child += 1
         swap(heap, at, child)
         at = child
-    sift_down(heap, start, at)
-
-
-def sift_down_max(heap: Any, start: int, at: int) -> None:
-    size = len(heap)
-    if at >= size:
-        raise IndexError("index out of range")
-    while at > start:
-        parent_at = (at - 1) >> 1
-        smaller = list_get(heap, parent_at) < list_get(heap, at)
-        if len(heap) != size:
-            raise RuntimeError("list changed size during iteration")
-        if not smaller:
-            break
-        swap(heap, at, parent_at)
-        at = parent_at
-
-
-def sift_up_max(heap: Any, at: int) -> None:
-    end = len(heap)
-    start = at
-    if at >= end:
-        raise IndexError("index out of range")
-    limit = end >> 1
-    while at < limit:
-        child = 2 * at + 1
-        if child + 1 < end:
-            less = list_get(heap, child + 1) < list_get(heap, child)
-            if len(heap) != end:
-                raise RuntimeError("list changed size during iteration")
-            if not less:
-                child += 1
-        swap(heap, at, child)
-        at = child
-    sift_down_max(heap, start, at)
+    sift_down(heap, start, at, before)
 
 
 def swap(heap: Any, a: int, b: int) -> None:
@@ -109,10 +85,10 @@ def check_list(heap: Any, name: str) -> None:
 def heappush(heap: Any, item: Any, /) -> None:
     check_list(heap, "heappush")
     list_append(heap, item)
-    sift_down(heap, 0, len(heap) - 1)
+    sift_down(heap, 0, len(heap) - 1, smaller)
 
 
-def pop_with(heap: Any, sift: Any) -> Any:
+def pop_with(heap: Any, before: Any) -> Any:
     """heappop_internal."""
     if not len(heap):
         raise IndexError("index out of range")
@@ -121,42 +97,42 @@ def pop_with(heap: Any, sift: Any) -> Any:
         return last
     first = list_get(heap, 0)
     list_set(heap, 0, last)
-    sift(heap, 0)
+    sift_up(heap, 0, before)
     return first
 
 
 @polyfill(_heapq.heappop)
 def heappop(heap: Any, /) -> Any:
     check_list(heap, "heappop")
-    return pop_with(heap, sift_up)
+    return pop_with(heap, smaller)
 
 
 @polyfill(_heapq._heappop_max)  # type: ignore[attr-defined]
 def heappop_max(heap: Any, /) -> Any:
     check_list(heap, "_heappop_max")
-    return pop_with(heap, sift_up_max)
+    return pop_with(heap, larger)
 
 
-def replace_with(heap: Any, item: Any, sift: Any) -> Any:
+def replace_with(heap: Any, item: Any, before: Any) -> Any:
     """heapreplace_internal."""
     if not len(heap):
         raise IndexError("index out of range")
     first = list_get(heap, 0)
     list_set(heap, 0, item)
-    sift(heap, 0)
+    sift_up(heap, 0, before)
     return first
 
 
 @polyfill(_heapq.heapreplace)
 def heapreplace(heap: Any, item: Any, /) -> Any:
     check_list(heap, "heapreplace")
-    return replace_with(heap, item, sift_up)
+    return replace_with(heap, item, smaller)
 
 
 @polyfill(_heapq._heapreplace_max)  # type: ignore[attr-defined]
 def heapreplace_max(heap: Any, item: Any, /) -> Any:
     check_list(heap, "_heapreplace_max")
-    return replace_with(heap, item, sift_up_max)
+    return replace_with(heap, item, larger)
 
 
 @polyfill(_heapq.heappushpop)
@@ -171,7 +147,7 @@ def heappushpop(heap: Any, item: Any, /) -> Any:
         raise IndexError("index out of range")
     first = list_get(heap, 0)
     list_set(heap, 0, item)
-    sift_up(heap, 0)
+    sift_up(heap, 0, smaller)
     return first
 
 
@@ -180,14 +156,14 @@ def heapify(heap: Any, /) -> None:
     """heapify_internal, in the order for lists that fit the cache."""
     check_list(heap, "heapify")
     for at in range((len(heap) >> 1) - 1, -1, -1):
-        sift_up(heap, at)
+        sift_up(heap, at, smaller)
 
 
 @polyfill(_heapq._heapify_max)  # type: ignore[attr-defined]
 def heapify_max(heap: Any, /) -> None:
     check_list(heap, "_heapify_max")
     for at in range((len(heap) >> 1) - 1, -1, -1):
-        sift_up_max(heap, at)
+        sift_up(heap, at, larger)
 
 
 @polyfill(str.translate)
