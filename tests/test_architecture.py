@@ -16,7 +16,6 @@ LAYERS = {
     "hook": 11, "tools": 12, "api": 13, "exc": 13, "testing": 13, "__init__": 13, "__main__": 13,
 }
 OBSERVERS = {"hook", "compiler", "tools", "observe", "api", "testing", "__init__", "__main__"}
-MAY_IMPORT_LATE = {"api.py"}
 MAX_FILE, MAX_FUNCTION = 650, 80
 AIM_FILE, AIM_FUNCTION = 600, 60
 
@@ -97,8 +96,6 @@ def test_observation_stays_out_of_logic(path: pathlib.Path) -> None:
 
 @every_file
 def test_no_imports_inside_functions(path: pathlib.Path) -> None:
-    if ids(path) in MAY_IMPORT_LATE or package(path) == "tools":
-        return
     late = [inner.lineno for node in ast.walk(tree(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             for inner in ast.walk(node) if isinstance(inner, (ast.Import, ast.ImportFrom))]
     assert not late, f"imports inside functions on lines {late}"

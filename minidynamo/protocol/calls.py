@@ -93,7 +93,7 @@ def complaint(fn: Any, args: list, kwargs: dict) -> str | None:
         said = str(error)
         if COUNTED.search(said) and not ABOUT_STAND_IN.search(said):
             return said
-    except Exception:       # it did look at a stand-in, so its words are not about the count  # noqa: BLE001
+    except Exception:       # it did look at a stand-in, so its words are not about the count
         return None
     return None
 

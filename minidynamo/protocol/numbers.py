@@ -105,7 +105,7 @@ def operand_error(symbol: str, left: VariableTracker, right: VariableTracker) ->
         ({**BINARY, **INPLACE}[symbol])(*values)
     except TypeError as error:
         return str(error)
-    except Exception:             # the operator got as far as working on a stand-in  # noqa: BLE001
+    except Exception:             # the operator got as far as working on a stand-in
         pass
     name = "** or pow()" if symbol == "**" else symbol
     return (f"unsupported operand type(s) for {name}: '{tp_name(left.py_type())}' "

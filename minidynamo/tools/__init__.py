@@ -1,1 +1,1 @@
-"""Tools for people: explain, tables, bytecode dumps; the only package besides api.py that may import late."""
+"""Tools for people: explain, tables, bytecode dumps, the command line."""

@@ -1,12 +1,16 @@
 """tables: every registry, printed; what is looked up, in which order, and who declared it."""
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
 from minidynamo.base.table import Table
 from minidynamo.base.text import name_of
+from minidynamo.hook import adapter  # noqa: F401  (declarations)
+from minidynamo.interp.loop import HANDLERS
+from minidynamo.model.tables import PREDICATES, PROXIES
+from minidynamo.observe.names import SPANS
+from minidynamo.reasons import REASONS
 
 # The order in which the builder of a value, and the meaning of a call, is looked for.
 BUILD_ORDER = ("build exact", "predicates", "build subclass", "opaque")
@@ -15,17 +19,13 @@ CALL_ORDER = ("calls", "torch rules", "polyfills", "fold", "a graph operation", 
 
 def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """(name, purpose, rows of (key, declared by)) for each registry."""
-    for module in ("interp", "guards.kinds", "hook.adapter"):          # their declarations run at import
-        importlib.import_module(f"minidynamo.{module}")
-    from minidynamo.interp.loop import HANDLERS
-    from minidynamo.model.tables import PREDICATES, PROXIES
-    from minidynamo.reasons import REASONS
     for table in Table.all.values():
         yield table.name, table.about, [(name_of(key), owner(entry)) for key, entry in _pairs(table)]
     yield ("predicates", "value kinds chosen by a test, in this order, after the exact types",
            [(predicate.name, owner(predicate.build)) for predicate in PREDICATES])
     yield "proxies", "value kinds as arguments of graph nodes", [(name_of(k), owner(v)) for k, v in PROXIES.items()]
     yield "handlers", "neutral opcodes", [(name, owner(handler)) for name, handler in sorted(HANDLERS.items())]
+    yield "spans", "what is timed, and the field of the metrics record it is added to", [(k, v or "") for k, v in SPANS.items()]
     yield "reasons", "why tracing ends", [(reason.id, reason.title) for reason in REASONS.values()]
 
 
