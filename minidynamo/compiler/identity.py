@@ -49,7 +49,6 @@ def plan(traced: Trace) -> None:
 
 def lower(traced: Trace) -> None:
     """No graph."""
-    return None
 
 
 def emit(traced: Trace, lowered: Any, graph: Any) -> CodeType:

@@ -82,5 +82,5 @@ READERS: list[Callable[[Report], None]] = []
 
 
 def tell(report: Report) -> None:
-    for reader in list(READERS):
+    for reader in tuple(READERS):     # a reader may leave
         reader(report)

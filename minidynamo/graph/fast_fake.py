@@ -114,8 +114,7 @@ def part_of_key(mode: FakeTensorMode, value: Any) -> Any:
 
 def key_of(mode: FakeTensorMode, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Key:
     parts = [func, torch.is_grad_enabled()]
-    for value in args:
-        parts.append(part_of_key(mode, value))
+    parts += [part_of_key(mode, value) for value in args]
     if kwargs:
         for name, value in kwargs.items():
             parts.append((name, part_of_key(mode, value)))
@@ -183,10 +182,8 @@ def entry_of(mode: FakeTensorMode, func: Any, result: Any, args: Sequence[Any], 
     """How to make `result` again; NotRemembered where that would not be the same."""
     inside = [v for part in (*args, *kwargs.values()) if isinstance(part, (list, tuple)) for v in part
               if type(v) is FakeTensor]
-    if func._schema.is_mutable:
-        # Writing must have left all metadata alone, and what comes back must be what was written to.
-        if key_of(mode, func, args, kwargs) != key:
-            raise NotRemembered
+    if func._schema.is_mutable and key_of(mode, func, args, kwargs) != key:
+        raise NotRemembered                  # writing must have left all metadata alone
     storages = {t.untyped_storage()._cdata: i for i, t in reversed(list(enumerate(args))) if type(t) is FakeTensor}
     others = {t.untyped_storage()._cdata for t in inside}
     others |= {v.untyped_storage()._cdata for v in kwargs.values() if type(v) is FakeTensor}

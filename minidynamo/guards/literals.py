@@ -50,8 +50,8 @@ def _alias(value: Any) -> Key:
 KEYS: dict[type, Callable[[Any], Key]] = {
     float: _float, complex: _complex, tuple: _items, torch.Size: _items, list: _items,
     frozenset: _set, set: _set, slice: _bounds, range: _bounds,
-    **{plain: (lambda value: value) for plain in PLAIN},
-    **{alias: _alias for alias in ALIASES},
+    **dict.fromkeys(PLAIN, lambda value: value),
+    **dict.fromkeys(ALIASES, _alias),
 }
 
 # By address: a user's metaclass may define __hash__ and __eq__, which must not run.

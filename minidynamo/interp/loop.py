@@ -107,10 +107,12 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         except RecursionError:
             stop = Stop(reasons.RECURSION_DEPTH, {"depth": "Python's own limit"}, None)
         except NotConstant as unknown:         # a meaning needed the very value of something that has none yet
-            value = unknown.args[0]
-            stop = Stop(reasons.DATA_DEPENDENT_SHAPE_TEST, {"text": tx.where().text(), "guard": str(value.value)}, tx.where()) \
-                if value.kind == "symbolic number" else Stop(reasons.OPAQUE_VALUE, {"text": "its value", "kind": f"{value.kind} ({value.py_type().__name__})"},
-                        tx.where())
+            value, where = unknown.args[0], tx.where()
+            if value.kind == "symbolic number":
+                stop = Stop(reasons.DATA_DEPENDENT_SHAPE_TEST, {"text": where.text(), "guard": str(value.value)}, where)
+            else:
+                kind = f"{value.kind} ({value.py_type().__name__})"
+                stop = Stop(reasons.OPAQUE_VALUE, {"text": "its value", "kind": kind}, where)
         else:
             if result is None:
                 continue

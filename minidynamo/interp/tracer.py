@@ -340,7 +340,7 @@ class Tracer(Services):
             return self.tape.call(target, args, kwargs, LazyWhere(self), method=method)
         except OpError as error:
             self.op_error(name, error.original)
-        except DataDependent as error:
+        except DataDependent:
             self.stop(reasons.DATA_DEPENDENT_VALUE, op=name)
         except (UnsupportedByFake, CannotFake, UnknownSymbol) as error:
             # Operators that take no symbols get the numbers, as facts of this trace.

@@ -71,10 +71,11 @@ class _Walk:
         except AttributeError:
             own = {}
         if type(own) is dict:
-            found = [(key, self.visit(value)) for key, value in own.items() if key not in _NOISE and not str(key).startswith("_dynamo_")]
+            found = [(key, self.visit(value)) for key, value in own.items()
+                     if key not in _NOISE and not str(key).startswith("_dynamo_")]
         for cls in type(obj).__mro__:
             for key, slot in vars(cls).items():
-                if isinstance(slot, types.MemberDescriptorType) and not cls.__module__ == "builtins":
+                if isinstance(slot, types.MemberDescriptorType) and cls.__module__ != "builtins":
                     try:
                         found.append((key, self.visit(slot.__get__(obj))))
                     except AttributeError:
@@ -219,7 +220,7 @@ class Snapshot:
         function = _function_of(fn)
         if function is not None:
             space = function.__globals__
-            names = [name for name in _names(function.__code__)]
+            names = list(_names(function.__code__))
             present = {name: space[name] for name in names if name in space}
             made.undo.append((_restore_names, (space, names, present)))
             for cell in function.__closure__ or ():
@@ -315,7 +316,7 @@ def _restore_names(space: dict[str, Any], names: list[str], present: dict[str, A
 def _empty_cell(cell: types.CellType) -> None:
     with_content = True
     try:
-        cell.cell_contents
+        cell.cell_contents  # noqa: B018
     except ValueError:
         with_content = False
     if with_content:

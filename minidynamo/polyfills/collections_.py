@@ -204,7 +204,7 @@ def index_of(a: Any, b: Any, /) -> int:
     for item in searched(a):
         if item is b or item == b:
             return at
-        at += 1
+        at += 1  # noqa: SIM113
     raise ValueError("sequence.index(x): x not in sequence")
 
 

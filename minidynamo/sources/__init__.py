@@ -5,6 +5,6 @@ from minidynamo.sources.source import (
     dict_keys, nth_value,
 )
 
-__all__ = ["Attr", "Builtin", "Cell", "CellContents", "DictItem", "DictKey", "Fetch", "Global", "Imported",
-           "InstanceAttr", "Item", "Local", "PlainDictItem", "PlainInstanceAttr",
-           "PlainItem", "DictValue", "DictRoot", "Source", "TypeDictItem", "TypeOf", "dict_keys", "nth_value"]
+__all__ = ["Attr", "Builtin", "Cell", "CellContents", "DictItem", "DictKey", "DictRoot", "DictValue", "Fetch", "Global",
+           "Imported", "InstanceAttr", "Item", "Local", "PlainDictItem", "PlainInstanceAttr", "PlainItem", "Source",
+           "TypeDictItem", "TypeOf", "dict_keys", "nth_value"]

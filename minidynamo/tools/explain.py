@@ -165,8 +165,8 @@ class Explanation:
             parts += [indent(frame.text(seen)) for frame in members]
         if self.left_alone:
             parts.append("\nleft to Python without a look inside")
-            parts += [f"  {count:>4} × {id}  {REASONS[id].title.partition('{')[0].strip()}"
-                      for id, count in self.left_alone.most_common()]
+            parts += [f"  {count:>4} × {which}  {REASONS[which].title.partition('{')[0].strip()}"
+                      for which, count in self.left_alone.most_common()]
         return "\n".join(parts)
 
     __repr__ = summary

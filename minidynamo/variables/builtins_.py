@@ -233,7 +233,8 @@ def class_method(raw: Any) -> Any:
 
 for owner_, name_ in ((int, "from_bytes"), (float, "fromhex"), (float, "__getformat__"), (bytes, "fromhex")):
     meaning(vars(owner_)[name_])(class_method(vars(owner_)[name_]))
-fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)], struct.pack, struct.unpack, struct.calcsize)
+fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)],
+     struct.pack, struct.unpack, struct.calcsize)
 
 
 class BytesMethods(Methods, of=bytes):

@@ -115,8 +115,7 @@ class ClassVariable(HashedByIdentity):
         if self.cls is type:                                # PyObject_GetItem knows this one by itself
             return tx.generic_alias(self, key)
         if own is None:
-            tx.raise_(TypeError, f"type '{self.cls.__qualname__}' is not subscriptable"
-                      if self.cls.__module__ == "builtins" else f"type '{self.cls.__qualname__}' is not subscriptable")
+            tx.raise_(TypeError, f"type '{self.cls.__qualname__}' is not subscriptable")
         return tx.subscript_class(self, own, key)
 
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:

@@ -246,7 +246,8 @@ def build_float(tx: Any, value: float, source: Any) -> VariableTracker:
 
 fold(divmod, chr, ord, bin, oct, hex, *[f for f in vars(math).values() if callable(f)], operator.index,
      operator.neg, operator.pos, operator.invert, operator.abs)
-for cls_, impure in ((str, {"join", "format", "format_map", "maketrans"}), (bytes, {"join", "fromhex", "maketrans"}), (int, {"from_bytes"}),
+for cls_, impure in ((str, {"join", "format", "format_map", "maketrans"}),
+                     (bytes, {"join", "fromhex", "maketrans"}), (int, {"from_bytes"}),
                      (float, {"fromhex", "__getformat__", "__setformat__"}), (complex, set()), (bool, set())):
     fold(*[raw for name_, raw in vars(cls_).items()
            if callable(raw) and name_ not in impure and not (name_.startswith("__") and name_.endswith("__"))])

@@ -85,7 +85,8 @@ class DescriptorVariable(HashedByIdentity):
         return super().tp_getattro(tx, name)
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
-        if self.parts is None or value is None or name not in ("__isabstractmethod__", "__doc__") and "__func__" not in self.names:
+        if self.parts is None or value is None \
+                or name not in ("__isabstractmethod__", "__doc__") and "__func__" not in self.names:
             tx.unsupported(self, f".{name} = ...")
         tx.journal.put(self.fields, name, value)
 

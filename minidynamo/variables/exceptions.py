@@ -98,7 +98,8 @@ class ExceptionVariable(ObjectVariable):
     # ---- making it again
     def children(self) -> list[VariableTracker]:
         chain = [v for v in (self.context, self.cause) if v is not None and not isinstance(v, Unread)]
-        return [*((self.args_tuple,) if self.args_written else self.args), *chain, *[v for v in self.fields.values() if v is not None]]
+        fields = [v for v in self.fields.values() if v is not None]
+        return [*((self.args_tuple,) if self.args_written else self.args), *chain, *fields]
 
     @property
     def lost_at(self) -> int | None:
@@ -253,7 +254,7 @@ EXCEPTION_ATTRIBUTES = {
     "args": read_args,
     "__context__": lambda tx, exc: read_link(tx, exc, "context"),
     "__cause__": lambda tx, exc: read_link(tx, exc, "cause"),
-    "__suppress_context__": lambda tx, exc: read_suppress(tx, exc),
+    "__suppress_context__": lambda tx, exc: read_suppress(tx, exc),  # noqa: PLW0108  (declared below)
     "__traceback__": read_traceback,
     "__class__": lambda tx, exc: tx.class_of(exc.cls),
 }

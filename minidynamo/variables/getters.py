@@ -1,4 +1,4 @@
-"""operator.itemgetter, attrgetter and methodcaller; functools.cmp_to_key; string's parser (small C helpers with a state of their own)."""
+"""Small C helpers with a state: operator.itemgetter, attrgetter, methodcaller; functools.cmp_to_key; string's parser."""
 from __future__ import annotations
 
 import _string

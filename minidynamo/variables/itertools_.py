@@ -78,7 +78,8 @@ class Count(Lazy):
 @meaning(itertools.count)
 def call_count(tx, start=None, step=None):
     for value in (start, step):
-        if value is not None and not any(hasattr(value.py_type(), n) for n in ("__index__", "__int__", "__float__", "__complex__")):
+        if value is not None and not any(hasattr(value.py_type(), n)
+                                         for n in ("__index__", "__int__", "__float__", "__complex__")):
             tx.raise_(TypeError, "a number is required")
     start, step = start or ConstantVariable(0), step or ConstantVariable(1)
     if issubclass(start.py_type(), int) and step.__class__ is ConstantVariable and type(step.value) is int and step.value == 1:

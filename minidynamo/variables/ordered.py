@@ -1,4 +1,4 @@
-"""OrderedDict and defaultdict: dicts with an order, or with a default, of their own (Objects/odictobject.c, _collectionsmodule.c)."""
+"""OrderedDict and defaultdict: dicts with an order or a default of their own (odictobject.c, _collectionsmodule.c)."""
 from __future__ import annotations
 
 import collections

@@ -312,7 +312,7 @@ class SubclassVariable(HeldObject):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__)
 
-    nb_binary = nb_inplace = nb_unary = tp_richcompare = nb_bool = sq_length = tp_iter = mp_subscript = (  # noqa: E731
+    nb_binary = nb_inplace = nb_unary = tp_richcompare = nb_bool = sq_length = tp_iter = mp_subscript = (
         lambda self, tx, *args: tx.stop(reasons.TENSOR_SUBCLASS, type=type(self.obj).__name__))
 
 

@@ -57,7 +57,7 @@ def op_ids() -> dict[int, Any]:
     for name in ("tensor", "as_tensor", "asarray", "from_numpy", "arange", "full", "zeros", "ones", "empty"):
         found[id(getattr(torch, name))] = getattr(torch, name)
     for cls in (torch._C.TensorBase, torch.Tensor):
-        for name, raw in vars(cls).items():
+        for raw in vars(cls).values():
             if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType)) or (
                     isinstance(raw, types.FunctionType) and id(raw) in found):
                 found[id(raw)] = raw

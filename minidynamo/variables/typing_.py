@@ -133,7 +133,7 @@ class TypingVariable(VariableTracker):
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if symbol not in ("==", "!="):
             return NotImplemented
-        result = getattr(type(self.value), "__eq__")(self.value, real_part(tx, other)) if known(tx, other) else False
+        result = type(self.value).__eq__(self.value, real_part(tx, other)) if known(tx, other) else False
         if result is NotImplemented:
             return NotImplemented
         return ConstantVariable(bool(result) is (symbol == "=="))

@@ -131,7 +131,7 @@ def cell_shared(x):
         nonlocal v
         v = v + [2]
         return v
-    a(); print("."); b(); a(); print("."); 
+    a(); print("."); b(); a(); print(".")
     return v, a, b
 
 

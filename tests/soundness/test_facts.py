@@ -446,7 +446,7 @@ def int_float_bool():
 
 @case
 def str_subclass():
-    class S(str): 
+    class S(str):
         def upper(self):
             return "mine"
     def f(s, x):
