@@ -143,12 +143,7 @@ def heappushpop(heap: Any, item: Any, /) -> Any:
     first = list_get(heap, 0)
     if not first < item:
         return item
-    if not len(heap):
-        raise IndexError("index out of range")
-    first = list_get(heap, 0)
-    list_set(heap, 0, item)
-    sift_up(heap, 0, smaller)
-    return first
+    return replace_with(heap, item, smaller)
 
 
 @polyfill(_heapq.heapify)

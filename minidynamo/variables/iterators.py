@@ -9,7 +9,7 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker, defines, r
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import numbers
 from minidynamo.protocol.attrs import attribute_error
-from minidynamo.variables.bases import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity, HeldObject
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 
@@ -489,20 +489,11 @@ class CallIterator(IteratorVariable):
 
 
 # ---------------------------------------------------------------- iterators of the caller's
-class InputIterator(IteratorVariable):
+class InputIterator(HeldObject, IteratorVariable):
     """A C iterator that came from outside: carried; using it breaks unless its family has a kind."""
 
-    __slots__ = ("obj",)
+    __slots__ = ()
     kind = "iterator of the caller's"
-
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
-
-    def py_type(self) -> type:
-        return type(self.obj)
-
-    def identity(self) -> object:
-        return self.obj
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         tx.unsupported(self, "next()")

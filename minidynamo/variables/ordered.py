@@ -12,7 +12,7 @@ from minidynamo.protocol import calls, iters
 from minidynamo.protocol import compare as cmp
 from minidynamo.sources import Attr
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.mappings import DictVariable, DictViewVariable, Entry, dict_entries
+from minidynamo.variables.mappings import DictMethods, DictVariable, Entry, dict_entries
 from minidynamo.variables.sequences import TupleVariable, inner
 from minidynamo.variables.subclasses import PARTS
 
@@ -116,18 +116,7 @@ def update_method(tx: Any, self: VariableTracker, args: tuple, kwargs: dict, nam
 class OrderedDictMethods(Methods, of=OrderedDict):
     """OrderedDict's methods."""
 
-    def keys(tx, self, /):
-        return DictViewVariable(self, "keys")
-
-    def values(tx, self, /):
-        return DictViewVariable(self, "values")
-
-    def items(tx, self, /):
-        return DictViewVariable(self, "items")
-
-    def clear(tx, self, /):
-        inner(self).replace(tx, {})
-        return NONE
+    keys, values, items, clear = DictMethods.keys, DictMethods.values, DictMethods.items, DictMethods.clear
 
     def copy(tx, self, /):
         if inner(self) is self:
