@@ -1,9 +1,12 @@
 """Objects that run code when they die do so at CPython's moment: such frames are left to Python."""
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 
+import minidynamo
 from minidynamo.testing import check
 
 X = torch.arange(3.0)
@@ -134,3 +137,66 @@ def generator_without_a_block(x):
 @pytest.mark.parametrize("program", [generator_runs_out, generator_is_closed, generator_without_a_block])
 def test_what_ends_by_itself_needs_no_break(program):
     assert not check(program, make=fresh, graphs=1).breaks
+
+
+# ---------------------------------------------------------------- variables that are not read again
+@minidynamo.disable
+def made_by_python():
+    return Dies("a")
+
+
+@minidynamo.disable
+def begun():
+    values = without_grad(X)
+    next(values)
+    return values
+
+
+def object_stays(x):
+    x = x * 2
+    value = made_by_python()
+    print("break")
+    x = x + 1
+    print("and again")
+    return x + 1, list(LOG)
+
+
+def generator_stays(x):
+    x = x * 2
+    values = begun()
+    print("break")
+    return x + 1, torch.is_grad_enabled()
+
+
+def weak_reference_stays(x):
+    x = x + 1
+    value = made_by_python()
+    reference = weakref.ref(value)
+    print("break")
+    x = x * 2
+    return x * 2, reference() is None, list(LOG)
+
+
+def stays_on_one_way_only(x):
+    x = x * 2
+    value = made_by_python()
+    if x.sum() > 100:
+        return x + len(value.name)
+    print("break")
+    return x + 1, list(LOG)
+
+
+def stays_in_a_loop(x):
+    seen = []
+    for i in range(3):
+        x = x + i
+        value = made_by_python()
+        print("break")
+        seen.append(len(LOG))
+    return x * 2, seen
+
+
+@pytest.mark.parametrize("program", [object_stays, generator_stays, weak_reference_stays, stays_on_one_way_only,
+                                     stays_in_a_loop])
+def test_a_variable_that_is_not_read_again_keeps_its_object(program):
+    check(program, make=fresh, min_graphs=2)

@@ -10,7 +10,7 @@ import torch
 from minidynamo.code import Label, assemble, live_locals
 from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH
 from minidynamo.codegen import rerun
-from minidynamo.codegen.plan import effect_children
+from minidynamo.codegen.plan import effect_children, outlives
 from minidynamo.codegen.restore import Restore
 from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
 from minidynamo.codegen.snapshot import emit_forget, emit_keep, what_to_keep
@@ -310,7 +310,7 @@ def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[st
     out.pos = program.ops[trace.exit.index].pos
     names = take_stack(out, stack)
     index = follow(program, index)
-    live = live_names(program, index, locals_)
+    live = live_names(trace, index, locals_)
     code = resume_code(program, index, stack, live, trace.exit.plain(trace.tracer.tape))
     info = info_of(program)
     root = program if info is None else info.root
@@ -340,9 +340,10 @@ def follow(program: Any, index: int) -> int:
     return index
 
 
-def live_names(program: Any, index: int, locals_: dict[str, str]) -> tuple[str, ...]:
-    live = live_locals(program)[index]
-    return tuple(name for name in locals_ if name in live and name != FIRST_COPY)
+def live_names(trace: Any, index: int, locals_: dict[str, str]) -> tuple[str, ...]:
+    live, local = live_locals(trace.program)[index], trace.plan.local
+    return tuple(name for name in locals_
+                 if (name in live or name in local and outlives(name, local[name])) and name != FIRST_COPY)
 
 
 def load_resume(out: Restore, program: Any, code: CodeType) -> None:

@@ -7,6 +7,7 @@ before anything is compiled.
 from __future__ import annotations
 
 import dataclasses
+import types
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from minidynamo.code import live_locals
 from minidynamo.graph.ambient import is_switch
 from minidynamo.interp.state import NULL, PreviousException, Scope
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
+from minidynamo.sources import Local
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.symbols import SymVariable
 from minidynamo.variables.tensors import TensorVariable
@@ -176,7 +178,7 @@ def plan(trace: Any) -> Plan:
     else:
         names = live_locals(trace.program)[leave.index]
         stack = leave.stack
-        local = {name: v for name, v in leave.local.items() if name in names}
+        local = {name: v for name, v in leave.local.items() if name in names or outlives(name, v)}
         for value in tx.root.cells.values():         # every cell lives on: the resume function shares it
             if cell_changed(tx, value):
                 tx.modified(value)
@@ -202,6 +204,22 @@ def plan(trace: Any) -> Plan:
     has_ops = any(n.kind == "call_method" or n.kind == "call_function" and not is_switch(n.target)
                   and n.target is not torch.clear_autocast_cache for n in tx.tape.nodes)
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
+
+
+HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
+
+
+def outlives(name: str, value: Any) -> bool:
+    """Whether a variable that is not read again is handed on all the same: what it holds may run code when it dies.
+
+    In CPython it would live as long as the frame: a temporary directory, an open file, a generator in a with block.
+    """
+    if value.source.__class__ is not Local or name.startswith("___"):      # our own names: the stack, handed over
+        return False
+    kind = value.py_type()
+    if issubclass(kind, (torch.Tensor, torch.nn.Module)):
+        return False
+    return bool(kind.__flags__ & HEAP_TYPE) or kind is types.GeneratorType or hasattr(kind, "__del__")
 
 
 def own_cells(trace: Any) -> dict[int, Any]:
