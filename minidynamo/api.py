@@ -42,7 +42,8 @@ def optimize(fn: F, /, **settings: Any) -> F: ...
 def optimize(fn: None = None, /, **settings: Any) -> Callable[[F], F]: ...
 
 
-def optimize(fn: Any = None, /, *, backend: Any = "eager", fullgraph: bool = False, dynamic: bool | None = None,
+def optimize(fn: Any = None, /, *, backend: Any = "eager", fullgraph: bool = False,    # type: ignore[misc]
+             dynamic: bool | None = None,
              mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False) -> Any:
     """Capture the tensor work of `fn` as graphs, and run everything else as Python does.
 

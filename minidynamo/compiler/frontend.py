@@ -1,6 +1,8 @@
 """The frontend in use: tracing, lowering, emission and guards, as the pipeline calls them."""
 from __future__ import annotations
 
+from typing import Any
+
 from minidynamo import codegen, interp
 from minidynamo.base.config import config
 from minidynamo.codegen.resume import first_op, loop_heads
@@ -20,13 +22,13 @@ IDENTITY = Frontend(
     guards=lambda trace, frame: None, options=lambda options, state: None, tracing_context=lambda trace: None)
 
 
-def lower(trace):
+def lower(trace: Any) -> Any:
     """The tape as a GraphModule; None when nothing of it matters."""
     plan = trace.plan
     return to_fx(trace.tracer.tape, plan.outputs) if plan.has_ops else None
 
 
-def guards(trace, frame):
+def guards(trace: Any, frame: Any) -> Any:
     """All that the trace relied on, as a guard tree.  Runs after the backend, which may add shape facts."""
     tx = trace.tracer
     add = tx.guards.add
@@ -48,16 +50,16 @@ def guards(trace, frame):
 READERS = {"size": SizeOf, "stride": StrideOf, "storage_offset": StorageOffset, "int": None, "float": None}
 
 
-def reader(accessor):
+def reader(accessor: Any) -> Any:
     made = READERS[accessor[0]]
     return made(*accessor[1:]) if made is not None else None
 
 
-def options(options, state):
+def options(options: Any, state: Any) -> Options:
     return Options(options.dynamic, options.fullgraph, state.history)
 
 
-def trace(program, frame, opts, plan):
+def trace(program: Any, frame: Any, opts: Any, plan: Any) -> Any:
     opts.resume_loops, opts.first, opts.closure = loop_heads(program), first_op(program), frame.closure
     return interp.trace(program, frame.locals, frame.globals, opts, plan)
 

@@ -19,10 +19,10 @@ STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "autocast cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
     "cpu autocast": (
         lambda: (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")),
-        lambda v: (torch.set_autocast_enabled("cpu", v[0]), torch.set_autocast_dtype("cpu", v[1]))),
+        lambda v: (torch.set_autocast_enabled("cpu", v[0]), torch.set_autocast_dtype("cpu", v[1]))),     # type: ignore[func-returns-value]
     "cuda autocast": (
         lambda: (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")),
-        lambda v: (torch.set_autocast_enabled("cuda", v[0]), torch.set_autocast_dtype("cuda", v[1]))),
+        lambda v: (torch.set_autocast_enabled("cuda", v[0]), torch.set_autocast_dtype("cuda", v[1]))),   # type: ignore[func-returns-value]
     "torch generator": (torch.get_rng_state, torch.set_rng_state),
     "random": (random.getstate, random.setstate),
 }

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from torch.monitor import _WaitCounter
+from torch.monitor import _WaitCounter      # type: ignore[attr-defined]
 
 from minidynamo.observe.names import COUNTERS, EVENTS, SPANS
 

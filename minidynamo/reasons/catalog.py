@@ -368,5 +368,3 @@ BACKEND_NOT_CALLABLE = Reason(
     "The backend {backend} returned a {type}; it must return a function that runs the graph.",
     hints=("return gm.forward, or a function with the same arguments",), fields=("backend", "type"),
     category="our bug")
-
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, Reason)]
