@@ -1,6 +1,8 @@
 """The language, by opcode family: each function behaves as in CPython, captured whole unless marked."""
 from __future__ import annotations
 
+import operator
+
 import pytest
 import torch
 
@@ -464,6 +466,17 @@ def classes_and_attributes(x):
     except AttributeError as error:
         text = str(error)
     return d.double, d.plain(1), d.who(), d.quick, text, hasattr(d, "zz"), getattr(d, "w", 9), d.extra
+
+
+class Shifted(int):
+    def __index__(self):
+        return int(self) + 1
+
+
+@program
+def an_int_is_its_own_index(x):
+    n = Shifted(2)
+    return operator.index(n), [10, 20, 30, 40][n], list(range(n)), n.__index__(), x[n]
 
 
 @program

@@ -236,6 +236,8 @@ class ObjectVariable(VariableTracker):
         return self.inner.nb_bool(tx) if self.inner is not None else None
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
+        if symbol == "index" and isinstance(self.cls, type) and int in self.cls.__mro__:
+            return self.inner.nb_unary(tx, symbol)      # PyNumber_Index: an int is its own index, whatever it defines
         method = self.special(tx, numbers.UNARY_DUNDER[symbol])
         if method is not None:
             return tx.checked_unary(symbol, tx.call(method, []))
