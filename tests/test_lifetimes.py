@@ -200,3 +200,26 @@ def stays_in_a_loop(x):
                                      stays_in_a_loop])
 def test_a_variable_that_is_not_read_again_keeps_its_object(program):
     check(program, make=fresh, min_graphs=2)
+
+
+class Numbers:
+    """As collections.abc.Sequence iterates: an except clause that has nothing to do with closing."""
+
+    def __iter__(self):
+        i = 0
+        try:
+            while True:
+                yield i
+                i += 1
+        except (IndexError, KeyError):
+            return
+
+
+def test_a_generator_left_where_closing_runs_nothing_is_captured():
+    def fn(x):
+        for n in Numbers():
+            if n == 2:
+                break
+        return x + n
+
+    assert not check(fn, torch.ones(2), graphs=1).breaks

@@ -1,6 +1,7 @@
 """Generators: a suspended symbolic frame with send, throw and close (Objects/genobject.c)."""
 from __future__ import annotations
 
+import builtins
 import types
 from typing import Any, NoReturn
 
@@ -189,14 +190,20 @@ class GeneratorVariable(HashedByIdentity):
             tx.raise_(RuntimeError, "generator ignored GeneratorExit")
 
     def is_guarded(self) -> bool:
-        """Whether it stands inside a try or with block; handlers the compiler adds do not begin with PUSH_EXC_INFO."""
+        """Whether closing it runs code of the user's: it stands inside a with or finally, or an except that takes GeneratorExit.
+
+        Handlers the compiler adds do not begin with PUSH_EXC_INFO.
+        """
         if self.state != SUSPENDED:
             return False
-        handler = self.frame.op.handler
+        ops, handler = self.frame.ops, self.frame.op.handler
         while handler is not None:
-            first = self.frame.ops[handler[0]]
+            first = ops[handler.target]
             if first.name == "PUSH_EXC_INFO":
-                return True
+                again = passed_on(self.frame, handler.target)
+                if again is None:
+                    return True
+                first = ops[again] if ops[again].handler is None else ops[ops[again].handler.target]
             handler = first.handler
         return False
 
@@ -210,6 +217,29 @@ class GeneratorVariable(HashedByIdentity):
         frame = self.frame
         self.state, frame.pc, frame.op, frame.stack, frame.local = state, pc, op, stack, local
         frame.handled, frame.result = handled, result
+
+
+def passed_on(frame: Any, at: int) -> int | None:
+    """Index of the RERAISE by which the except clauses at `at` let GeneratorExit through; None where one may take it.
+
+    Only clauses that name builtin exceptions are looked at.
+    """
+    ops = frame.ops
+    at += 1
+    while ops[at].name != "RERAISE":
+        names = []
+        while ops[at].name == "LOAD_GLOBAL":
+            names.append(ops[at].arg)
+            at += 1
+        at += ops[at].name == "BUILD_TUPLE"
+        check, jump = ops[at], ops[at + 1]
+        kinds = [None if n in frame.scope.mapping else vars(builtins).get(n) for n in names]
+        if check.name != "CHECK_EXC_MATCH" or jump.name != "JUMP_IF" or jump.arg != "false" or not kinds:
+            return None
+        if not all(isinstance(kind, type) and not issubclass(GeneratorExit, kind) for kind in kinds):
+            return None
+        at = jump.target
+    return at
 
 
 def finished() -> Any:
