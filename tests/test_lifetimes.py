@@ -223,3 +223,149 @@ def test_a_generator_left_where_closing_runs_nothing_is_captured():
         return x + n
 
     assert not check(fn, torch.ones(2), graphs=1).breaks
+
+
+# ---------------------------------------------------------------- weak references
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+
+class Holder:
+    def __init__(self, item):
+        self.item = item
+
+
+class WithReference(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+        self.reference = weakref.ref(self.inner)
+
+    def forward(self, x):
+        return self.reference()(x)
+
+
+KEPT = Named("kept")
+TO_KEPT = weakref.ref(KEPT)
+SEEN: weakref.WeakSet = weakref.WeakSet()
+
+
+@minidynamo.disable
+def told(value):
+    SEEN.add(value)
+
+
+def reference_to_an_argument(x):
+    reference = weakref.ref(x)
+    return reference() * 2, reference() is x, reference is weakref.ref(x)
+
+
+def reference_to_a_global(x):
+    reference = weakref.ref(KEPT)
+    return x * 2, reference().name, reference is TO_KEPT, reference == TO_KEPT, hash(reference) == hash(KEPT)
+
+
+def reference_leaves(x):
+    found = {"reference": weakref.ref(KEPT)}
+    return x * len(found["reference"]().name), found
+
+
+def refused(x):
+    try:
+        weakref.ref(3)
+    except TypeError as error:
+        return x + 1, str(error)
+
+
+@pytest.mark.parametrize("program", [reference_to_an_argument, reference_to_a_global, reference_leaves, refused])
+def test_a_weak_reference_to_what_exists_is_captured(program):
+    assert not check(program, X, graphs=1).breaks
+
+
+def test_a_module_behind_a_weak_reference_is_captured():
+    model = WithReference()
+    assert not check(lambda x: model(x), X, graphs=1).breaks
+
+
+def its_own_object(x):
+    value = Named("a")
+    reference = weakref.ref(value)
+    length = len(reference().name)
+    del value
+    return x * length, reference() is None
+
+
+def its_own_tensor(x):
+    y = x + 1
+    reference = weakref.ref(y)
+    same = reference() is y
+    y = None
+    return x * 2, same, reference() is None
+
+
+def called_back(x):
+    found = []
+    value = Named("a")
+    reference = weakref.ref(value, lambda _: found.append("gone"))
+    del value
+    return x * 2, found, reference() is None
+
+
+def finalized(x):
+    found = []
+    value = Named("a")
+    end = weakref.finalize(value, found.append, "gone")
+    del value
+    return x * 2, found, end.alive
+
+
+def key_of_a_weak_dict(x):
+    known = weakref.WeakKeyDictionary()
+    value = Named("a")
+    known[value] = 1
+    before = len(known)
+    del value
+    return x * 2, before, len(known)
+
+
+@pytest.mark.parametrize("program", [its_own_object, its_own_tensor, called_back, finalized, key_of_a_weak_dict])
+def test_a_frame_that_refers_weakly_to_what_it_makes_is_left_alone(program):
+    found = check(program, X, cached=False)
+    assert "MD0510" in found.skips or "MD0507" in found.skips
+
+
+def dropped_behind_a_break(x):
+    value = Named("a")
+    print("break")
+    reference = weakref.ref(value)
+    del value
+    return x * 2, reference() is None
+
+
+def test_a_break_does_not_lengthen_lives_that_are_watched():
+    assert "MD0507" in check(dropped_behind_a_break, X, cached=False).skips
+
+
+def given_away(x):
+    value = Named("a")
+    told(value)
+    y = x + 1
+    return y, len(SEEN)
+
+
+def part_given_away(x):
+    holder = Holder(Named("a"))
+    told(holder.item)
+    y = x + 1
+    return y, len(SEEN)
+
+
+def watched():
+    SEEN.clear()
+    return (X.clone(),)
+
+
+@pytest.mark.parametrize("program", [given_away, part_given_away])
+def test_an_object_given_away_at_a_break_lives_as_long_as_its_variable(program):
+    check(program, make=watched, min_graphs=1, cached=False)

@@ -374,7 +374,7 @@ def test_the_reason_is_met_and_python_goes_on(id):
 ELSEWHERE = {
     "MD0001": "test_hatches_calls.py", "MD0002": "test_hatches_calls.py", "MD0003": "test_hatches_calls.py",
     "MD0006": "soundness/test_every_break.py", "MD0007": "test_hatches_calls.py",
-    "MD0323": "test_lifetimes.py", "MD0509": "test_lifetimes.py",
+    "MD0323": "test_lifetimes.py", "MD0509": "test_lifetimes.py", "MD0510": "test_lifetimes.py",
     "MD0410": "test_hatches_autograd.py", "MD0411": "test_hatches_hops.py", "MD0116": "test_hatches_bad_input.py", "MD0204": "test_shapes_numbers.py", "MD0505": "test_api_hook.py",
     "MD0601": "test_hatches_nonstrict.py", "MD0603": "test_hatches_nonstrict.py", "MD0604": "test_hatches_nonstrict.py",
     "MD0605": "test_hatches_nonstrict.py", "MD0606": "test_hatches_nonstrict.py", "MD0607": "test_hatches_nonstrict.py",

@@ -10,7 +10,7 @@ import torch
 from minidynamo.code import Label, assemble, live_locals
 from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH
 from minidynamo.codegen import rerun
-from minidynamo.codegen.plan import effect_children, outlives
+from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
 from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
 from minidynamo.codegen.snapshot import emit_forget, emit_keep, what_to_keep
@@ -341,9 +341,8 @@ def follow(program: Any, index: int) -> int:
 
 
 def live_names(trace: Any, index: int, locals_: dict[str, str]) -> tuple[str, ...]:
-    live, local = live_locals(trace.program)[index], trace.plan.local
-    return tuple(name for name in locals_
-                 if (name in live or name in local and outlives(name, local[name])) and name != FIRST_COPY)
+    live, kept = live_locals(trace.program)[index], trace.plan.kept
+    return tuple(name for name in locals_ if (name in live or name in kept) and name != FIRST_COPY)
 
 
 def load_resume(out: Restore, program: Any, code: CodeType) -> None:

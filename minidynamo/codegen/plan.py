@@ -18,6 +18,8 @@ from minidynamo.interp.state import NULL, PreviousException, Scope
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
 from minidynamo.sources import Local
 from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.symbols import SymVariable
 from minidynamo.variables.tensors import TensorVariable
 
@@ -33,6 +35,7 @@ class Plan:
     cyclic: dict[int, VariableTracker | None]   # new objects that hold themselves, by id: see `cycles`
     stack: list[VariableTracker]
     local: dict[str, VariableTracker]
+    kept: frozenset[str]                        # locals handed on though nobody reads them again
     has_ops: bool
 
 
@@ -174,11 +177,13 @@ def plan(trace: Any) -> Plan:
     tx, leave = trace.tracer, trace.exit
     walk = _Walk(tx)
     if hasattr(leave, "value"):
-        stack, local = [leave.value], {}
+        stack, local, kept = [leave.value], {}, frozenset()
     else:
         names = live_locals(trace.program)[leave.index]
         stack = leave.stack
-        local = {name: v for name, v in leave.local.items() if name in names or outlives(name, v)}
+        given = watchable(stack)
+        kept = frozenset(n for n, v in leave.local.items() if outlives(n, v) or given and given & watchable([v]))
+        local = {name: v for name, v in leave.local.items() if name in names or name in kept}
         for value in tx.root.cells.values():         # every cell lives on: the resume function shares it
             if cell_changed(tx, value):
                 tx.modified(value)
@@ -203,7 +208,7 @@ def plan(trace: Any) -> Plan:
     # Switches alone are no graph: the exit sets the state anyway.
     has_ops = any(n.kind == "call_method" or n.kind == "call_function" and not is_switch(n.target)
                   and n.target is not torch.clear_autocast_cache for n in tx.tape.nodes)
-    return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, has_ops)
+    return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, kept, has_ops)
 
 
 HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
@@ -220,6 +225,22 @@ def outlives(name: str, value: Any) -> bool:
     if issubclass(kind, (torch.Tensor, torch.nn.Module)):
         return False
     return bool(kind.__flags__ & HEAP_TYPE) or kind is types.GeneratorType or hasattr(kind, "__del__")
+
+
+def watchable(values: list[Any]) -> set[int]:
+    """By id, the new objects within `values` that can be referred to weakly.
+
+    Those given to the op that breaks live as long as the variables that hold them: it may have told somebody of them.
+    """
+    seen: dict[int, Any] = {}
+    waiting = [value for value in values if isinstance(value, VariableTracker)]
+    while waiting:
+        value = waiting.pop()
+        value = value.built or value if value.__class__ is LazyVariable else value      # type: ignore[attr-defined]
+        if value.source is None and id(value) not in seen and not isinstance(value, (ConstantVariable, TensorVariable)):
+            seen[id(value)] = value
+            waiting += children_of(value)
+    return {at for at, value in seen.items() if isinstance(value, ObjectVariable) and value.cls.__weakrefoffset__}
 
 
 def own_cells(trace: Any) -> dict[int, Any]:

@@ -1,6 +1,8 @@
 """Breaks: whether a frame can be split at all, and which steps a test wants it split at."""
 from __future__ import annotations
 
+import types
+import weakref
 from typing import Any
 
 from minidynamo import reasons
@@ -8,6 +10,7 @@ from minidynamo.code import Program
 from minidynamo.interp.state import Frame
 from minidynamo.reasons import Stop
 from minidynamo.sources import Cell
+from minidynamo.variables.weakrefs import WATCHERS
 
 # Functions that look at the caller's frame: a rewritten frame has other locals than the user's.
 READ_FRAME = frozenset({"locals", "eval", "exec", "_getframe", "currentframe"})
@@ -18,7 +21,7 @@ GLOBAL_ONLY = frozenset({"locals", "eval", "exec"})
 
 def why_unbreakable(tx: Any, frame: Frame, index: int, stop: Stop) -> Stop | None:
     """A Stop that leaves the whole frame alone where no resume function could go on, else None."""
-    if stop.reason is reasons.RUNS_WHEN_DROPPED:
+    if stop.reason in (reasons.RUNS_WHEN_DROPPED, reasons.WATCHED_DEATH):
         return stop
     program = frame.program
     why = None
@@ -26,6 +29,8 @@ def why_unbreakable(tx: Any, frame: Frame, index: int, stop: Stop) -> Stop | Non
         why = "it was only being entered"
     elif reads_frame(program):
         why = "it looks at its own variables as a namespace"
+    elif watches_deaths(program, frame.scope.mapping):
+        why = "it drops variables and uses weak references, and what a resume function is given lives as long as it"
     elif any(cell.source != Cell(name) for name, cell in frame.cells.items()):
         why = "a comprehension in it has cells of its own"
     elif uses_super(program) and not first_is_kept(frame):
@@ -55,6 +60,26 @@ def _reads_frame(program: Program) -> bool:
             if after and after[0].name == "CALL" and after[0].arg == (0, ()):
                 return True
     return False
+
+
+def watches_deaths(program: Program, scope: dict[str, Any]) -> bool:
+    """Whether the body names weakref or something of it, and lets go of a variable with ``del x`` or ``x = None``."""
+    found = program.memo.get("watches_deaths")
+    if found is None:
+        found = program.memo["watches_deaths"] = _drops_variables(program) and any(
+            _is_weak(scope.get(op.arg)) for op in program.ops if op.name == "LOAD_GLOBAL")
+    return bool(found)
+
+
+def _drops_variables(program: Program) -> bool:
+    pairs = zip(program.ops, program.ops[1:])
+    return any(op.name == "DELETE_LOCAL" or op.name == "STORE_LOCAL" and before.name == "LOAD_CONST" and before.arg is None
+               for before, op in pairs)
+
+
+def _is_weak(value: Any) -> bool:
+    return value is weakref or type(value) in (type, types.FunctionType, types.BuiltinFunctionType) \
+        and value.__module__ in WATCHERS
 
 
 def uses_super(program: Program) -> bool:

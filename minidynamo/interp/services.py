@@ -20,7 +20,7 @@ from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     addresses,
     builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops,
-    typing_,
+    typing_, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -201,10 +201,14 @@ class Services:
             return slot_calls.c_new(self, raw, args, kwargs)
         return slot_calls.call_slot_wrapper(self, raw, args, kwargs)
 
+    def leave_if_watched(self, fn: Any, args: list, kwargs: dict) -> None:
+        weakrefs.leave_if_watched(self, fn, args, kwargs)
+
     def plain_object(self) -> VariableTracker:
         return ObjectVariable(object)
 
     def call_unknown_c(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
+        weakrefs.leave_if_watched(self, fn, args, kwargs)
         name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", repr(fn))
         module = getattr(fn, "__module__", None)
         self.stop(reasons.UNSUPPORTED_CALL, call=f"{module}.{name}" if module else name, kind=type(fn).__name__)

@@ -279,6 +279,11 @@ RUNS_WHEN_DROPPED = Reason(
     "MD0509", "frame with an object that runs code when it dies",
     "`{name}` runs code when its last reference goes, a moment that only Python knows; so the frame is left to it.",
     hints=("close a generator, or run it to its end", "make the object outside the compiled function"), fields=("name",))
+WATCHED_DEATH = Reason(
+    "MD0510", "frame with a weak reference to an object of its own",
+    "`{name}` refers weakly to an object that the frame makes, and only Python knows when that dies; so the frame is left "
+    "to it.",
+    hints=("make the object outside the compiled function",), fields=("name",))
 
 # ---- 06: nonstrict_trace
 NONSTRICT_UNREGISTERED = Reason(

@@ -318,6 +318,7 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
         return tx.inline(own_function(stock), args, kwargs)
     why = torch_ops.why_not_inlined(fn)
     if why:
+        tx.leave_if_watched(fn, args, kwargs)
         tx.stop(reasons.SKIPPED_FUNCTION, name=why)
     return None
 
