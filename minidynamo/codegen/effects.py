@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo.base.text import name_of
-from minidynamo.interp.state import Scope
 from minidynamo.side_effects.effect import Effect
 
 
@@ -15,11 +14,6 @@ def effects(trace: Any) -> list[Effect]:
     tx = trace.tracer
     found: list[Effect] = []
     for value in trace.plan.effects:
-        where = tx.changed_at.get(id(value))
-        if isinstance(value, Scope):
-            found += [Effect("global", name, where) for name in value.written]
-        else:
-            target = value.source.text() if value.source is not None else f"a new {value.kind}"
-            found.append(Effect(value.kind, target, where))
+        found += value.effects(tx.changed_at.get(id(value)))
     found += [Effect("torch state", name_of(setter)) for setter, _ in tx.at_exit]
     return found

@@ -10,13 +10,12 @@ import torch
 from minidynamo.code import Label, assemble, live_locals
 from minidynamo.code.ops import JUMP_EFFECT, NO_FALL_THROUGH
 from minidynamo.codegen import rerun
-from minidynamo.codegen.plan import effect_children
 from minidynamo.codegen.restore import Restore
 from minidynamo.codegen.resume import FIRST_COPY, Tail, first_and_rest, info_of, resume_code
 from minidynamo.codegen.snapshot import emit_forget, emit_keep, what_to_keep
 from minidynamo.codegen.stack import after, jumped, letters, push_stack, run_op, take_stack
 from minidynamo.interp.breaks import uses_super
-from minidynamo.interp.state import PreviousException, Scope
+from minidynamo.interp.state import PreviousException
 from minidynamo.model.variable import VariableTracker
 
 
@@ -173,36 +172,14 @@ def settle_all(out: Restore, tx: Any) -> None:
     for value in plan.effects:
         if isinstance(value, VariableTracker):
             values.append(value)
-        values.extend(effect_children(tx, value))
+        values.extend(value.effect_children(tx))
     for value in values:
         out.settle(value)
 
 
 def replay(out: Restore, tx: Any) -> None:
     for value in out.plan.effects:
-        if isinstance(value, Scope):
-            replay_scope(out, value)
-        else:
-            value.replay(out)
-
-
-def replay_scope(out: Restore, scope: Scope) -> None:
-    """Global writes: by name in the frame's own globals, by item elsewhere."""
-    for name, value in scope.written.items():
-        if scope.is_root:
-            if value is not None:
-                out.load(value)
-                out.op("STORE_GLOBAL", name)
-            elif name in scope.mapping:
-                out.op("DELETE_GLOBAL", name)
-            continue
-        if value is None and name not in scope.mapping:
-            continue
-        if value is not None:
-            out.load(value)
-        out.load_object_unchecked(scope.mapping)
-        out.load_const(name)
-        out.op("STORE_SUBSCR" if value is not None else "DELETE_SUBSCR")
+        value.replay(out)
 
 
 # ---------------------------------------------------------------- breaks

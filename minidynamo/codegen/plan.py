@@ -14,7 +14,7 @@ import torch
 
 from minidynamo.code import live_locals
 from minidynamo.graph.ambient import is_switch
-from minidynamo.interp.state import NULL, PreviousException, Scope
+from minidynamo.interp.state import NULL, PreviousException
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
 from minidynamo.sources import Local
 from minidynamo.variables.cells import CellVariable
@@ -75,7 +75,7 @@ class _Walk:
             self.number(value)
         check_rebuildable(value)
         self.path.add(id(value))
-        for child in children_of(value):
+        for child in value.children():
             self.visit(child)
         kind = self.tx.made_classes.get(id(getattr(value, "cls", None)))
         if kind is not None:                 # an instance of a class that is made anew needs the class
@@ -91,10 +91,10 @@ class _Walk:
         if not self.cyclic:
             return found
         for group in components(self.seen):
-            makers = [value for value in group if hasattr(value, "fill")]
+            makers = [value for value in group if value.fill is not None]
             for value in group:
                 self.shared.add(id(value))
-                found[id(value)] = None if hasattr(value, "fill") or not makers else makers[0]
+                found[id(value)] = None if value.fill is not None or not makers else makers[0]
         return found
 
     def number(self, value: SymVariable) -> None:
@@ -122,7 +122,7 @@ def components(values: dict[int, VariableTracker]) -> list[list[VariableTracker]
         order[at] = low[at] = len(order)
         waiting.append(at)
         own = False
-        for child in children_of(values[at]):
+        for child in values[at].children():
             child = child.built or child if child.__class__ is LazyVariable else child      # type: ignore[attr-defined]
             to = id(child)
             own |= to == at
@@ -146,14 +146,9 @@ def components(values: dict[int, VariableTracker]) -> list[list[VariableTracker]
     return found
 
 
-def children_of(value: Any) -> list[VariableTracker]:
-    children = getattr(value, "children", None)
-    return [] if children is None else children()
-
-
 def check_traceback(value: VariableTracker) -> None:
     """An exception raised while tracing has a traceback that only raising it for real can make."""
-    if getattr(value, "raised_at", None) is not None:
+    if value.raised_at is not None:
         raise CannotRebuild(value, "an exception raised while tracing")
 
 
@@ -162,14 +157,6 @@ def check_rebuildable(value: VariableTracker) -> None:
     check_traceback(value)
     if type(value).rebuild is VariableTracker.rebuild:
         raise CannotRebuild(value, f"a {value.kind} made while tracing")
-
-
-def effect_children(tx: Any, value: Any) -> list[VariableTracker]:
-    """What writing back a changed object needs."""
-    if isinstance(value, Scope):
-        return [v for v in value.written.values() if v is not None]
-    own = getattr(value, "effect_children", None)
-    return own(tx) if own is not None else children_of(value)
 
 
 def plan(trace: Any) -> Plan:
@@ -199,9 +186,9 @@ def plan(trace: Any) -> Plan:
     effects = list(waiting)
     while waiting:
         for value in waiting:
-            if hasattr(value, "verify"):
+            if value.verify is not None:
                 value.verify()
-            for child in effect_children(tx, value):
+            for child in value.effect_children(tx):
                 walk.visit(child)
         waiting = [mine.pop(cell) for cell in list(mine) if cell in walk.reached]
         effects += waiting

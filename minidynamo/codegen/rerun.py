@@ -84,7 +84,7 @@ class Original:
 
 def forget_frame(error: BaseException) -> None:
     """Take the outermost frame out of a traceback: to the user, a frame and those that go on for it are one."""
-    traceback = BaseException.__traceback__.__get__(error)      # type: ignore[attr-defined]
+    traceback = BaseException.__dict__["__traceback__"].__get__(error)
     BaseException.with_traceback(error, traceback.tb_next)
 
 

@@ -80,10 +80,10 @@ class Restore(Writer):
     def load_cyclic(self, value: VariableTracker) -> None:
         """A new object that holds itself: it is made empty, known, and filled; a tuple when what it holds is known."""
         maker = self.plan.cyclic[id(value)]
-        if maker is None and hasattr(value, "fill"):
-            value.create(self)                        # type: ignore[attr-defined]
+        if maker is None and value.create is not None and value.fill is not None:
+            value.create(self)
             self.keep(value)
-            value.fill(self)                          # type: ignore[attr-defined]
+            value.fill(self)
             return
         if maker is not None and id(maker) not in self.temps:
             self.load(maker)
@@ -126,12 +126,12 @@ class Restore(Writer):
     def is_late(self, value: VariableTracker) -> bool:
         """Whether making `value` reads the state of an object that effects have yet to change (an iterator over a
         dict remembers its size): it is made behind them, from parts that are settled before."""
-        if value.source is not None or not hasattr(value, "children"):
+        if value.source is not None:
             return False
         known = self.late.get(id(value))
         if known is None:
             self.late[id(value)] = False              # for cycles
-            reads = getattr(value, "reads_when_made", None)
+            reads = value.reads_when_made
             known = self.late[id(value)] = (
                 reads is not None and id(reads()) in self.tx.changed
                 or any(self.is_late(getattr(child, "built", None) or child) for child in value.children()))
@@ -139,7 +139,7 @@ class Restore(Writer):
 
     def stored_locals(self) -> list[str]:
         """Names of the locals written so far."""
-        return [op.arg for op in self._ops if op.name == "STORE_LOCAL"]
+        return [str(op.arg) for op in self._ops if op.name == "STORE_LOCAL"]
 
     # ---- the graph's results
     def graph_output(self, node: Any) -> None:

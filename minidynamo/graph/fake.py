@@ -227,6 +227,7 @@ class FakeEnv:
         """A symbolic input int; not assumed positive, 0 and 1 not special."""
         ours = ShapeSource(source)
         fake = self.shape_env.create_unspecified_symint_and_symbol(value, ours, DimDynamic.DYNAMIC)
+        assert isinstance(fake, torch.SymInt)      # torch answers a plain int for static dims only
         self.faked.append(Faked(value, source, fake, None, (), ((("int",), fake),)))
         return fake
 
@@ -239,6 +240,7 @@ class FakeEnv:
         ours = ShapeSource(source)
         symbol = self.shape_env.create_unspecified_symbol(value, ours, DimDynamic.DYNAMIC)
         number = self.shape_env.create_symfloatnode(symbol, hint=value, source=ours)
+        assert isinstance(number, torch.SymFloat)
         tensor = torch.tensor(value, dtype=torch.float64, device="cpu")
         fake = _float_fake(self.mode, tensor, number)
         record = Faked(tensor, source, fake, None, tensor_state(fake), ((("float",), number),))
@@ -275,7 +277,7 @@ class FakeEnv:
         """A number read from data may stay inside an op, but not show in what it returns."""
         fresh = set(self.shape_env.pending_fresh_unbacked_symbols)
         if fresh & set(free_unbacked_symbols(_numbers_of(result))):
-            raise DataDependentOutputException("a number read from a tensor")
+            raise DataDependentOutputException("a number read from a tensor")  # type: ignore[arg-type]
 
     def forget_inputs(self) -> None:
         """Nothing more is asked about the users' tensors."""
@@ -314,7 +316,7 @@ def _float_fake(mode: FakeTensorMode, tensor: torch.Tensor, number: torch.SymFlo
 
 
 def _symbolic_numbers(fake: torch.Tensor) -> tuple[tuple[tuple, Any], ...]:
-    numbers = [(("size", i), n) for i, n in enumerate(fake.shape)]
+    numbers: list[tuple[tuple, Any]] = [(("size", i), n) for i, n in enumerate(fake.shape)]
     numbers += [(("stride", i), n) for i, n in enumerate(fake.stride())]
     numbers.append((("storage_offset",), fake.storage_offset()))
     return tuple([(accessor, n) for accessor, n in numbers if type(n) is not int])

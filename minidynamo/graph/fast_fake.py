@@ -41,7 +41,7 @@ class View(NamedTuple):
 class Same(NamedTuple):
     """The very argument at `index`, written in place."""
 
-    index: int
+    index: int                            # type: ignore[assignment]     # hides tuple.index
 
 
 class Many(NamedTuple):
@@ -82,14 +82,15 @@ def flags() -> Any:
 
 def kind_of(func: Any) -> bool | None:
     """Whether results may be remembered (None: no), and whether the operator makes views."""
-    known = _KINDS.get(func, _UNKNOWN)
-    if known is _UNKNOWN:
+    try:
+        return _KINDS[func]
+    except KeyError:
         known = None
         if isinstance(func, torch._ops.OpOverload) and func.namespace in ("aten", "prims") \
                 and func._schema.name not in _NEVER_NAMES and not _NEVER_TAGS & set(func.tags):
             known = func.is_view
         _KINDS[func] = known
-    return known
+        return known
 
 
 def metadata(mode: FakeTensorMode, t: Any) -> Key:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import sympy
+import sympy                               # type: ignore[import-untyped]
 import torch
 from torch._guards import GuardSource
 from torch._guards import Source as TorchSource
@@ -194,19 +194,20 @@ class Shapes:
         numbers = [(_NumberSource(f.source, accessor), n) for f in self.env.faked for accessor, n in f.numbers]
         if not numbers:
             return []
-        names: dict[str, TorchSource] = {}
-        back: dict[TorchSource, str] = {}
+        names: dict[str, _NumberSource] = {}
+        back: dict[_NumberSource, str] = {}
 
         def name_of(source: TorchSource) -> str:
-            source = _ours(source)
-            if source not in back:
-                back[source] = f"n{len(back)}"
-                names[back[source]] = source
-            return back[source]
+            number = _ours(source)
+            if number not in back:
+                back[number] = f"n{len(back)}"
+                names[back[number]] = number
+            return back[number]
 
         helpers = self.env.shape_env.produce_guards_verbose(
             [n for _, n in numbers], [s for s, _ in numbers], source_ref=name_of,
-            input_contexts=[None] * len(numbers), ignore_static=False, langs=("python",))
+            input_contexts=[None] * len(numbers),    # type: ignore[list-item]
+            ignore_static=False, langs=("python",))
         facts = []
         for text in sorted(dict.fromkeys(helpers[0].exprs), key=_divides):
             used = [names[n] for n in dict.fromkeys(re.findall(r"\bn\d+\b", text))]

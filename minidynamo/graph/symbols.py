@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-import sympy
+import sympy                               # type: ignore[import-untyped]
 import torch
 from torch.utils._sympy import functions as sf
 
@@ -35,7 +35,7 @@ _OPS: dict[Any, Any] = {
     sf.ToFloat: torch.sym_float, sf.TruncToInt: torch.sym_int, sympy.Not: torch.sym_not,
     sympy.Eq: operator.eq, sympy.Ne: operator.ne, sympy.Lt: operator.lt, sympy.Le: operator.le,
     sympy.Abs: operator.abs, sympy.Gt: operator.gt, sympy.Ge: operator.ge, sympy.And: operator.and_, sympy.Or: operator.or_,
-    sf.OpaqueUnaryFn_sqrt: torch._sym_sqrt,
+    sf.OpaqueUnaryFn_sqrt: torch._sym_sqrt,    # type: ignore[attr-defined]
 }
 
 
@@ -106,9 +106,9 @@ class SymbolNodes:
                 continue
             for read, numbers in ((aten.sym_size.int, fake.shape), (aten.sym_stride.int, fake.stride())):
                 for dim, number in enumerate(numbers):
-                    if type(number) is not int and number.node.expr == symbol:
+                    if isinstance(number, torch.SymInt) and number.node.expr == symbol:
                         return self.tape.call(read, (node, dim), {}, where)
             offset = fake.storage_offset()
-            if type(offset) is not int and offset.node.expr == symbol:
+            if isinstance(offset, torch.SymInt) and offset.node.expr == symbol:
                 return self.tape.call(aten.sym_storage_offset.default, (node,), {}, where)
         return self.tape.outer_symbol(symbol, where)

@@ -80,11 +80,11 @@ class Tape:
         """Run `target` on the fake values and record it.  Raises a FakeError, recording nothing."""
         if method is not isinstance(target, str):
             raise TypeError(f"method={method} but target is {target!r}")
-        args, kwargs = self._own(tuple(args)), self._own(dict(kwargs))
-        values, kwvalues = values_of(args), values_of(kwargs)
-        before = _states(values, kwvalues) if _may_change_layout(target, kwargs) else ()
-        if is_switch(target):
-            self.journal.did(target, *current(target, args))
+        own, own_kwargs = self._own(tuple(args)), self._own(dict(kwargs))
+        values, kwvalues = values_of(own), values_of(own_kwargs)
+        before = _states(values, kwvalues) if _may_change_layout(target, own_kwargs) else ()
+        if callable(target) and is_switch(target):
+            self.journal.did(target, *current(target, own))
         try:
             value = self.env.run(target, values, kwvalues)
         finally:
@@ -94,7 +94,7 @@ class Tape:
                     self.journal.barrier(f"{target} changed the metadata of a tensor in place")
                     break
         return self._append(Node(self, "call_method" if method else "call_function", target,
-                                 args, kwargs, value, where))
+                                 own, own_kwargs, value, where))
 
     def record(self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], value: Any,
                where: Any = None) -> Node:

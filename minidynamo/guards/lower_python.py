@@ -90,7 +90,7 @@ Read = Callable[[Any, str, FunctionNames], str]
 def _read_step(source: Source, base: str | None, names: FunctionNames) -> str:
     if base is None:
         return f"{names.const(source.fetch, f'fetch_{source.key}')}(L, G)"
-    return f"{names.const(source.step(), f'get_{source.kind}')}({base})"
+    return f"{names.const(source.read, f'get_{source.kind}')}({base})"
 
 
 def _read_attr(source: Source, base: str, names: FunctionNames) -> str:

@@ -178,7 +178,7 @@ def exceptions_seen(tx: Any, exc: VariableTracker) -> None:
 
     One from outside comes here only by being raised again in this very frame, which adds nothing to its traceback.
     """
-    if exc.source is None and getattr(exc, "raised_at", 0) is None:
+    if exc.source is None and exc.raised_at is None:
         tx.journal.set(exc, "raised_at", tx.root_step)
 
 

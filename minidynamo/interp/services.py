@@ -221,14 +221,14 @@ class Services:
             return member[0](self, obj)
         if isinstance(obj, NamedTupleVariable) and name in getattr(obj.cls, "__match_args__", ()):
             return real(self, obj.items[obj.cls.__match_args__.index(name)])       # a C struct sequence
-        if hasattr(obj, "raised_at") and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
+        if isinstance(obj, exceptions.ExceptionVariable) and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
             return exceptions.c_field(self, obj, name)
         fields = getattr(obj, "fields", None)
         if fields is not None and name in fields:
             if fields[name] is None:
                 attrs.attribute_error(self, obj, name)
             return fields[name]
-        known = getattr(obj, "obj", None)
+        known = obj.obj
         if not isinstance(obj, ObjectVariable) or not attrs.is_python_slot(raw) and known is None:
             self.unsupported(obj, f".{name}")
         if known is None or obj.source is None:
@@ -262,7 +262,7 @@ class Services:
             return self.instance_namespace(obj)
         if name == "__class__":
             return self.type_of(obj)
-        if name == "__weakref__" and getattr(obj, "obj", self) is None:
+        if name == "__weakref__" and isinstance(obj, ObjectVariable) and obj.obj is None:
             return ConstantVariable(None)
         return self.unsupported(obj, f".{name}")
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from minidynamo.code import Op, Program
 from minidynamo.model.variable import VariableTracker
+from minidynamo.reasons import Where
+from minidynamo.side_effects.effect import Changed, Effect
 from minidynamo.sources import DictItem, DictRoot, Global, Source
 
 
@@ -33,10 +35,11 @@ class PreviousException(VariableTracker):
         self.source = None
 
 
-class Scope:
+class Scope(Changed):
     """One globals dict: its names, and what the trace has written to them."""
 
     __slots__ = ("mapping", "is_root", "seen", "written", "name")
+    kind = "global"
 
     def __init__(self, mapping: dict[str, Any], is_root: bool) -> None:
         self.mapping, self.is_root = mapping, is_root
@@ -46,6 +49,26 @@ class Scope:
 
     def source(self, name: str) -> Source:
         return Global(name) if self.is_root else DictItem(DictRoot(self.mapping, self.name), name)
+
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return [value for value in self.written.values() if value is not None]
+
+    def effects(self, where: Where | None) -> list[Effect]:
+        return [Effect("global", name, where) for name in self.written]
+
+    def replay(self, out: Any) -> None:
+        """By name in the frame's own globals, by item elsewhere."""
+        for name, value in self.written.items():
+            if value is None and name not in self.mapping:
+                continue
+            if value is not None:
+                out.load(value)
+            if self.is_root:
+                out.op("STORE_GLOBAL" if value is not None else "DELETE_GLOBAL", name)
+                continue
+            out.load_object_unchecked(self.mapping)
+            out.load_const(name)
+            out.op("STORE_SUBSCR" if value is not None else "DELETE_SUBSCR")
 
     def root_source(self) -> DictRoot:
         return DictRoot(self.mapping, self.name)

@@ -90,9 +90,9 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
             step = tracer.root_step
             stop = Stop(reasons.METADATA_MUTATION, {"op": str(barrier)}, tracer.where())
         except CannotRebuild as lost:
-            step = getattr(lost.value, "lost_at", None)
+            step = lost.value.lost_at
             if step is None:
-                step = getattr(lost.value, "made_at", None)
+                step = lost.value.made_at
             stop = Stop(reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why}, tracer.where())
             if step is None or step >= tracer.root_step and step in stop_at:
                 return Trace(program, Skip(stop), tracer, restarts=restarts)

@@ -32,6 +32,7 @@ from minidynamo.model.tables import BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRA
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
+from minidynamo.side_effects.effect import Changed
 from minidynamo.sources import Cell, Source
 from minidynamo.protocol import attrs
 from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, symbols, tensors
@@ -75,7 +76,7 @@ class Tracer(Services):
         self.class_writes: dict[type, dict[str, VariableTracker | None]] = {}
         self.generators: list[Any] = []       # all that were made
         self.made_classes: dict[int, VariableTracker] = {}  # by id of the stand-in
-        self.changed: dict[int, VariableTracker] = {}     # user's objects the trace modified, in order
+        self.changed: dict[int, Changed] = {}             # user's objects the trace modified, in order
         self.changed_at: dict[int, Where] = {}            # ... and where each was modified first
         # The frame's own cells are out of the guards' sight: the output code itself checks that they
         # are (or are not) the objects these sources lead to, and runs the original code otherwise.
@@ -137,7 +138,7 @@ class Tracer(Services):
 
     def enter(self, obj: Any, value: VariableTracker) -> VariableTracker:
         """Remember the tracker of an object that has an identity of its own."""
-        if value.one_per_object if hasattr(value, "one_per_object") else True:
+        if value.one_per_object:
             self.keep.append(obj)
             self.journal.put(self.by_id, id(obj), value)
         return value
@@ -220,10 +221,10 @@ class Tracer(Services):
     def settle_aliases(self) -> None:
         """Find, once the trace has ended, which user objects must be distinct: a changed one from others of its type."""
         changed = {v.py_type() for v in self.changed.values() if isinstance(v, VariableTracker)}
-        changed.update(v.py_type() for v in self.by_id.values() if id(getattr(v, "inner", None)) in self.changed)
+        changed.update(v.py_type() for v in self.by_id.values() if id(v.inner) in self.changed)
         groups: dict[type, list[Source]] = {}
         for value in self.by_id.values():
-            if value.source is not None and hasattr(value, "replay") and value.py_type() in changed:
+            if value.source is not None and value.replay is not None and value.py_type() in changed:
                 groups.setdefault(value.py_type(), []).append(value.source)
         self.alias_groups = [g for g in map(self.guardable, groups.values()) if len(g) > 1]
 

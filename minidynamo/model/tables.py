@@ -6,19 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from minidynamo.base.table import DuplicateEntry, Table
 
 Builder = Callable[..., Any]            # (tx, obj, source) -> VariableTracker
 Meaning = Callable[..., Any]            # (tx, *args, **kwargs) -> VariableTracker
+F = TypeVar("F", bound=Callable[..., Any])
 
 BUILD_EXACT: Table[Builder] = Table("build exact", "value kinds by exact type")
 BUILD_SUBCLASS: Table[Builder] = Table("build subclass", "value kinds by the first base class found in the MRO")
 WRAP: Table[Builder] = Table("wrap", "kinds of values made while tracing, by exact type: (tx, obj)")
 CALLS: Table[Meaning] = Table("calls", "traced meaning of C functions, methods and classes")
 FOLD: Table[bool] = Table("fold", "pure C functions, run at trace time on constants")
-POLYFILLS: Table[FunctionType] = Table("polyfills", "Python functions inlined in place of C ones")
+POLYFILLS: Table[Callable[..., Any]] = Table("polyfills", "Python functions inlined in place of C ones")
 C_MEMBERS: Table[tuple[Callable[..., Any], Callable[..., Any]]] = Table(
     "C members", "attributes of C types, by descriptor: how they are read and set")
 PROXIES: dict[type, Callable[[Any, Any], Any]] = {}     # value kind -> (tx, value) as a graph argument
@@ -79,9 +80,9 @@ def torch_rule(*functions: Any) -> Callable[[Meaning], Meaning]:
     return TORCH_RULES.of(*functions)
 
 
-def polyfill(*functions: Any) -> Callable[[FunctionType], FunctionType]:
+def polyfill(*functions: Any) -> Callable[[F], F]:
     """Declare Python text to inline in place of a C function."""
-    return POLYFILLS.of(*functions)
+    return cast(Callable[[F], F], POLYFILLS.of(*functions))
 
 
 def fold(*functions: Any) -> None:

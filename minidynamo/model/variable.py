@@ -7,9 +7,11 @@ or gives up with ``tx.stop``.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minidynamo.base.text import tp_name
+from minidynamo.side_effects.effect import Changed
 
 if TYPE_CHECKING:
     from minidynamo.model.tracer import Tracer
@@ -41,11 +43,31 @@ def is_subtype(cls: type, base: type) -> bool:
     return type.__subclasscheck__(base, cls)
 
 
-class VariableTracker:
-    """One value.  `source` says where the user's object is, None if it was made while tracing."""
+class VariableTracker(Changed):
+    """One value.  `source` says where the user's object is, None if it was made while tracing.
+
+    An optional slot that a kind does not have is None, as an empty slot is NULL in a PyTypeObject.
+    """
 
     __slots__ = ("source",)
     kind: ClassVar[str] = "value"
+    source: Source | None
+    one_per_object: ClassVar[bool] = True           # one tracker stands for one object of the user's
+
+    inner: VariableTracker | None = None            # the builtin part of an instance of a subclass
+    made_at: int | None = None                      # the root instruction that only Python can do again, if it made the value
+    lost_at: int | None = None                      # ... if what it did is lost when the value leaves the trace
+    raised_at: int | None = None                    # ... if it raised this exception
+
+    # ---- how a value leaves the trace; `out` is a ``codegen.Restore``
+    create: Callable[[Any], None] | None = None     # of kinds that may hold themselves: leave an empty one on the stack,
+    fill: Callable[[Any], None] | None = None       # and put into it what it holds
+    reads_when_made: Callable[[], VariableTracker] | None = None    # the object whose state making this one reads
+
+    # ---- optional slots
+    tp_descr_get: Callable[..., VariableTracker] | None = None      # (tx, obj or None, cls)
+    tp_descr_set: Callable[..., None] | None = None                 # (tx, obj, value or None to delete)
+    fast_items: Callable[..., list[VariableTracker] | None] | None = None   # (tx): what iterating gives, if no code runs
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
@@ -61,6 +83,23 @@ class VariableTracker:
     def as_object(self) -> Any:
         """The user's own object this stands for, unmodified; raises NotConstant if there is none."""
         return self.as_constant()
+
+    def children(self) -> list[VariableTracker]:
+        """The values that making this one again needs."""
+        return []
+
+    def effect_children(self, tx: Tracer) -> list[VariableTracker]:
+        return self.children()
+
+    def has_instance_dict(self) -> bool:
+        """Whether the object has a ``__dict__`` of its own, which the next two read and write past all descriptors."""
+        return False
+
+    def instance_get(self, tx: Tracer, name: str) -> VariableTracker | None:
+        return None
+
+    def instance_set(self, tx: Tracer, name: str, value: VariableTracker | None) -> None:
+        tx.unsupported(self, f".{name} = ..." if value is not None else f"del .{name}")
 
     def rebuild(self, out: Any) -> None:
         """Write code that leaves the value on the stack (`out` is a ``codegen.Restore``)."""

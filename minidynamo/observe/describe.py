@@ -23,7 +23,8 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(Not
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
            types.CodeType, torch.dtype, torch.layout, torch.memory_format)
 _ITERATORS = tuple({type(iter(made)) for made in ([], (), {}, {}.values(), {}.items(), set(),       # type: ignore
-                                                  range(0), range(1 << 70), "", b"", reversed([]))} | {itertools.count, itertools.cycle})
+                                                  range(0), range(1 << 70), "", b"", reversed([]))}
+                   | {itertools.count, itertools.cycle})
 
 
 class Described(NamedTuple):

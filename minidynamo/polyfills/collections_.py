@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import _bisect
-import _collections
+import _collections                             # type: ignore[import-not-found]
 import _heapq
 import _operator
 from typing import Any

@@ -18,7 +18,7 @@ class Found(NamedTuple):
     """A class attribute before its descriptor is asked."""
 
     raw: Any                       # the object in the class's namespace
-    source: Source                 # where it is
+    source: Source | None          # where it is; None for a class made while tracing
     owner: type                    # the class in the MRO that has it
     value: VariableTracker | None  # what the trace itself has stored there, if it has
 
@@ -124,9 +124,8 @@ def describe(tx: Any, found: Found, obj: VariableTracker | None, cls: type) -> V
 
 def bind_value(tx: Any, value: VariableTracker, obj: VariableTracker | None, cls: type) -> VariableTracker:
     """``value.__get__(obj, cls)`` where its type has it; a kind without that slot stops here."""
-    getter = getattr(value, "tp_descr_get", None)
-    if getter is not None:
-        return getter(tx, obj, cls)
+    if value.tp_descr_get is not None:
+        return value.tp_descr_get(tx, obj, cls)
     if hasattr(value.py_type(), "__get__"):
         tx.unsupported(value, "an attribute that is read through its __get__")
     return value
@@ -165,8 +164,8 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     found = type_lookup(tx, cls, name)
     if found is not None and is_data(found):
         descriptor = class_value(tx, found)
-        if not hasattr(descriptor, "tp_descr_set"):
-            tx.unsupported(descriptor, f".{name} = ... through its __set__")
+        if descriptor.tp_descr_set is None:
+            raise tx.unsupported(descriptor, f".{name} = ... through its __set__")
         descriptor.tp_descr_set(tx, obj, value)
         return
     if not obj.has_instance_dict():
@@ -180,5 +179,4 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
 
 def getattr_or_none(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
     """``getattr(obj, name, None)`` that tells a missing attribute from None."""
-    from_tx = tx.catching(AttributeError, lambda: obj.tp_getattro(tx, name))
-    return from_tx
+    return tx.catching(AttributeError, lambda: obj.tp_getattro(tx, name))

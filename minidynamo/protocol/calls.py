@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 import sys
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from minidynamo import reasons
 from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES
@@ -49,19 +49,19 @@ def call_meaning(tx: Any, meaning: Any, fn: Any, args: list, kwargs: dict) -> Va
     try:
         return meaning(tx, *args, **kwargs)
     except TypeError as error:
-        if error.__traceback__.tb_next is not None:      # raised inside, so a fault of ours
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:      # raised inside, so a fault of ours
             raise
-        wrong_arguments(tx, fn, args, kwargs, error)
+        return wrong_arguments(tx, fn, args, kwargs, error)
 
 
-def wrong_arguments(tx: Any, fn: Any, args: list, kwargs: dict, error: TypeError) -> None:
+def wrong_arguments(tx: Any, fn: Any, args: list, kwargs: dict, error: TypeError) -> NoReturn:
     """The call cannot be bound.  The C function itself says why, called with inert stand-ins: it counts
     arguments and names before it looks at any."""
     name = getattr(fn, "__qualname__", repr(fn))
     said = complaint(fn, args, kwargs)
     if said is not None:
-        tx.raise_(TypeError, said)
-    tx.stop(reasons.UNSUPPORTED_CALL, call=name, kind=f"these arguments ({error})")
+        raise tx.raise_(TypeError, said)
+    raise tx.stop(reasons.UNSUPPORTED_CALL, call=name, kind=f"these arguments ({error})")
 
 
 class StandIn:

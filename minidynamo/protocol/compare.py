@@ -29,8 +29,8 @@ def compare(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker)
             return result
     if symbol in ("==", "!="):
         return tx.wrap(is_same(tx, left, right) is (symbol == "=="))
-    tx.raise_(TypeError, f"'{symbol}' not supported between instances of "
-                         f"'{left_type.__name__}' and '{right_type.__name__}'")
+    raise tx.raise_(TypeError, f"'{symbol}' not supported between instances of "
+                               f"'{left_type.__name__}' and '{right_type.__name__}'")
 
 
 def is_same(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
@@ -24,7 +24,7 @@ def iterate(tx: Any, value: VariableTracker) -> Iterator[VariableTracker]:
 
 def collect(tx: Any, value: VariableTracker) -> list[VariableTracker]:
     """``list(value)`` as a Python list of trackers; a list or tuple's own items are copied."""
-    items = value.fast_items(tx) if hasattr(value, "fast_items") else None
+    items = value.fast_items and value.fast_items(tx)
     return list(items) if items is not None else list(iterate(tx, value))
 
 
@@ -32,7 +32,7 @@ def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]
     """UNPACK_SEQUENCE: exactly `count` items, or the user's ValueError."""
     if not has_iter(value):
         tx.raise_(TypeError, f"cannot unpack non-iterable {tp_name(value.py_type())} object")
-    items = value.fast_items(tx) if hasattr(value, "fast_items") else None
+    items = value.fast_items and value.fast_items(tx)
     if items is None:
         items = []
         iterator = value.tp_iter(tx)
@@ -61,8 +61,8 @@ def unpack_ex(tx: Any, value: VariableTracker, before: int, after: int) -> tuple
     return items[:before], items[before:end], items[end:]
 
 
-def too_few(tx: Any, count: int, have: int) -> None:
-    tx.raise_(ValueError, f"not enough values to unpack (expected {count}, got {have})")
+def too_few(tx: Any, count: int, have: int) -> NoReturn:
+    raise tx.raise_(ValueError, f"not enough values to unpack (expected {count}, got {have})")
 
 
 def has_iter(value: VariableTracker) -> bool:

@@ -60,20 +60,7 @@ class Source:
         raise NotImplementedError
 
     def child(self, parent: Any, tree: Any) -> Any:
-        """The guard manager of this source's values, where `parent` is the base's.
-
-        A kind with an accessor in C++ overrides this; any other is fetched in Python.
-        """
-        return parent.lambda_manager(self.step(), self.text(), None, tree.enum)
-
-    def step(self) -> Callable[[Any], Any]:
-        """This source's one access, as a function of the base's value."""
-        copy = object.__new__(type(self))
-        for kind in type(self).__mro__:
-            for slot in kind.__dict__.get("__slots__", ()):
-                setattr(copy, slot, getattr(self, slot))
-        copy.base = _GIVEN
-        return lambda value: copy.fetch(value, {})
+        raise NotImplementedError
 
     def chain(self) -> list[Source]:
         """From the root source down to this one."""
@@ -89,22 +76,6 @@ class Source:
         while node.base is not None:
             node = node.base
         return node
-
-
-class _Given(Source):
-    """The value handed to ``fetch`` in place of the locals; the base of a single step."""
-
-    __slots__ = ()
-    kind = "given"
-
-    def text(self) -> str:
-        return "_"
-
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return L
-
-
-_GIVEN = _Given(None)
 
 
 class Local(Source):
@@ -254,7 +225,40 @@ class Imported(Source):
             self.key, self.text(), None, tree.enum)
 
 
-class Attr(Source):
+class Step(Source):
+    """One access to the value of `base`: `read` is that access, a function of the value."""
+
+    __slots__ = ()
+    base: Source
+
+    def read(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return self.read(self.base.fetch(L, G))
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        """A kind with an accessor in C++ overrides this; any other is read in Python."""
+        return parent.lambda_manager(self.read, self.text(), None, tree.enum)
+
+    def load_call(self, out: Any, function: Callable[..., Any], *constants: Any) -> None:
+        """``function(base, *constants)``."""
+        out.begin_call()
+        out.load_object_unchecked(function)
+        out.callable_done()
+        out.load_source(self.base)
+        for constant in constants:
+            out.load_const(constant)
+        out.call(1 + len(constants))
+
+    def load_item(self, out: Any) -> None:
+        """``base[key]``, where that is known to run no user code."""
+        out.load_source(self.base)
+        out.load_const(self.key)
+        out.op("BINARY", "[]")
+
+
+class Attr(Step):
     """``base.name`` where reading it runs no user code (type attributes, slots, C getsets)."""
 
     __slots__ = ()
@@ -267,11 +271,21 @@ class Attr(Source):
     def text(self) -> str:
         return f"{self.base.text()}.{self.key}"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return getattr(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return getattr(value, self.key)
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.getattr_manager(self.key, self.text(), None, tree.enum)
+
+
+class CellContents(Attr):
+    """``cell.cell_contents``; `base` yields a cell object."""
+
+    __slots__ = ()
+    kind = "cell contents"
+
+    def __init__(self, base: Source) -> None:
+        super().__init__(base, "cell_contents")
 
 
 def instance_dict(obj: Any) -> dict[str, Any]:
@@ -279,30 +293,28 @@ def instance_dict(obj: Any) -> dict[str, Any]:
     return object.__getattribute__(obj, "__dict__")
 
 
-class InstanceAttr(Source):
+def instance_dict_item(obj: Any, name: str) -> Any:
+    """``obj.__dict__[name]``, as `instance_dict` reads it."""
+    return instance_dict(obj)[name]
+
+
+class InstanceAttr(Step):
     """``base.__dict__[name]`` by ``object.__getattribute__``; modules and instances."""
 
     __slots__ = ()
     kind = "instance attr"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(instance_dict)
-        out.callable_done()
-        out.load_source(self.base)
-        out.call(1)
-        out.load_const(self.key)
-        out.op("BINARY", "[]")
+        self.load_call(out, instance_dict_item, self.key)
 
     def text(self) -> str:
         return f"{self.base.text()}.__dict__[{self.key!r}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return instance_dict(self.base.fetch(L, G))[self.key]
+    def read(self, value: Any) -> Any:
+        return instance_dict_item(value, self.key)
 
     def child(self, parent: Any, tree: Any) -> Any:
-        return tree.instance_dict_manager(self.base).dict_getitem_manager(
-            self.key, self.text(), None, tree.enum)
+        return tree.instance_dict_manager(self.base).dict_getitem_manager(self.key, self.text(), None, tree.enum)
 
 
 class PlainInstanceAttr(InstanceAttr):
@@ -315,69 +327,53 @@ class PlainInstanceAttr(InstanceAttr):
         out.op("LOAD_ATTR", self.key)
 
 
-class Item(Source):
+class Item(Step):
     """``base[index]`` of a list or tuple (or subclass), read by the builtin's own method."""
 
     __slots__ = ("owner",)
     kind = "item"
 
-    def __init__(self, base: Source, index: int, owner: type) -> None:
-        """`owner` is ``list`` or ``tuple``; exact types index plainly."""
+    def __init__(self, base: Source, index: int, owner: type[list] | type[tuple]) -> None:
         self.owner = owner
         super().__init__(base, index)
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(self.owner.__getitem__)
-        out.callable_done()
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.call(2)
+        self.load_call(out, self.owner.__getitem__, self.key)
 
     def text(self) -> str:
         return f"{self.base.text()}[{self.key}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return self.owner.__getitem__(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return self.owner.__getitem__(value, self.key)
 
     def child(self, parent: Any, tree: Any) -> Any:
-        if self.owner is list and self.key >= 0:
-            return parent.list_getitem_manager(self.key, self.text(), None, tree.enum)
-        if self.owner is tuple and self.key >= 0:
-            return parent.tuple_getitem_manager(self.key, self.text(), None, tree.enum)
-        return super().child(parent, tree)
+        if self.key < 0:
+            return super().child(parent, tree)
+        manager = parent.list_getitem_manager if self.owner is list else parent.tuple_getitem_manager
+        return manager(self.key, self.text(), None, tree.enum)
 
 
 class PlainItem(Item):
     """Item of an exact list or tuple."""
 
     __slots__ = ()
-
-    def load(self, out: Any) -> None:
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.op("BINARY", "[]")
+    load = Step.load_item
 
 
-class DictItem(Source):
+class DictItem(Step):
     """``dict.__getitem__(base, key)`` with a literal key."""
 
     __slots__ = ()
     kind = "dict item"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(dict.__getitem__)
-        out.callable_done()
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.call(2)
+        self.load_call(out, dict.__getitem__, self.key)
 
     def text(self) -> str:
         return f"{self.base.text()}[{self.key!r}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return dict.__getitem__(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return dict.__getitem__(value, self.key)
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.dict_getitem_manager(self.key, self.text(), None, tree.enum)
@@ -387,11 +383,7 @@ class PlainDictItem(DictItem):
     """DictItem of an exact dict."""
 
     __slots__ = ()
-
-    def load(self, out: Any) -> None:
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.op("BINARY", "[]")
+    load = Step.load_item
 
 
 def dict_keys(mapping: Any) -> Iterable[Any]:
@@ -406,91 +398,57 @@ def nth_key(mapping: dict, index: int) -> Any:
     return list(dict_keys(mapping))[index]
 
 
-class DictKey(Source):
+def nth_value(mapping: dict, index: int) -> Any:
+    """The value at `index` in a dict's order, by the base class's view."""
+    return dict.__getitem__(mapping, nth_key(mapping, index))
+
+
+class DictKey(Step):
     """The key at a position in a dict's order, for keys that are not literals."""
 
     __slots__ = ()
     kind = "dict key"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(nth_key)
-        out.callable_done()
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.call(2)
+        self.load_call(out, nth_key, self.key)
 
     def text(self) -> str:
         return f"list({self.base.text()})[{self.key}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return nth_key(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return nth_key(value, self.key)
 
 
-class DictValue(DictKey):
+class DictValue(Step):
     """The value behind the key at a position in a dict's order."""
 
     __slots__ = ()
     kind = "dict value"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(nth_value)
-        out.callable_done()
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.call(2)
+        self.load_call(out, nth_value, self.key)
 
     def text(self) -> str:
         return f"list({self.base.text()}.values())[{self.key}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return nth_value(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return nth_value(value, self.key)
 
 
-def nth_value(mapping: dict, index: int) -> Any:
-    """The value at `index` in a dict's order, by the base class's view."""
-    return dict.__getitem__(mapping, nth_key(mapping, index))
-
-
-class CellContents(Source):
-    """``cell.cell_contents``; `base` yields a cell object."""
-
-    __slots__ = ()
-    kind = "cell contents"
-
-    def load(self, out: Any) -> None:
-        out.load_source(self.base)
-        out.op("LOAD_ATTR", "cell_contents")
-
-    def text(self) -> str:
-        return f"{self.base.text()}.cell_contents"
-
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return self.base.fetch(L, G).cell_contents
-
-    def child(self, parent: Any, tree: Any) -> Any:
-        return parent.getattr_manager("cell_contents", self.text(), None, tree.enum)
-
-
-class TypeOf(Source):
+class TypeOf(Step):
     """``type(base)``."""
 
     __slots__ = ()
     kind = "type"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(type)
-        out.callable_done()
-        out.load_source(self.base)
-        out.call(1)
+        self.load_call(out, type)
 
     def text(self) -> str:
         return f"type({self.base.text()})"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return type(self.base.fetch(L, G))
+    def read(self, value: Any) -> Any:
+        return type(value)
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.type_manager(self.text(), None, tree.enum)
@@ -501,25 +459,20 @@ def type_dict_item(cls: type, name: str) -> Any:
     return type.__dict__["__dict__"].__get__(cls)[name]
 
 
-class TypeDictItem(Source):
+class TypeDictItem(Step):
     """``type.__dict__['__dict__'].__get__(base)[name]``: a class's own attribute, undescribed."""
 
     __slots__ = ()
     kind = "class dict item"
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(type_dict_item)
-        out.callable_done()
-        out.load_source(self.base)
-        out.load_const(self.key)
-        out.call(2)
+        self.load_call(out, type_dict_item, self.key)
 
     def text(self) -> str:
         return f"{self.base.text()}.__dict__[{self.key!r}]"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return type_dict_item(self.base.fetch(L, G), self.key)
+    def read(self, value: Any) -> Any:
+        return type_dict_item(value, self.key)
 
     def child(self, parent: Any, tree: Any) -> Any:
         if type(self.base) is not TypeOf:         # the C++ accessor takes any object for a type
@@ -528,7 +481,7 @@ class TypeDictItem(Source):
             .dict_getitem_manager(self.key, self.text(), None, tree.enum)
 
 
-class Fetch(Source):
+class Fetch(Step):
     """``function(base)``: any pure access of our own, named for the reader (weakref target …).
 
     `function` is one of ours or C, runs no user code, and is compared by identity.
@@ -545,17 +498,13 @@ class Fetch(Source):
         return (self.key, id(self.function))
 
     def load(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(self.function)
-        out.callable_done()
-        out.load_source(self.base)
-        out.call(1)
+        self.load_call(out, self.function)
 
     def text(self) -> str:
         return f"{self.key}({self.base.text()})"
 
-    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
-        return self.function(self.base.fetch(L, G))
+    def read(self, value: Any) -> Any:
+        return self.function(value)
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.lambda_manager(self.function, self.text(), None, tree.enum)

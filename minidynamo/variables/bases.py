@@ -53,12 +53,6 @@ class TypeAttributesOnly(VariableTracker):
             attribute_error(tx, self, name)
         return value
 
-    def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
-        return None
-
-    def has_instance_dict(self) -> bool:
-        return False
-
 
 class HeldObject(VariableTracker):
     """An object of the user's that is carried about as it is."""

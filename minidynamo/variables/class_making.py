@@ -106,7 +106,7 @@ class MadeClassVariable(ClassVariable):
         if found is not None and attrs.is_data(found) and name not in DICT_BACKED and not (
                 name == "__abstractmethods__" and value is not None):
             descriptor = attrs.class_value(tx, found)
-            if not hasattr(descriptor, "tp_descr_set") or isinstance(found.raw, attrs.C_ATTRIBUTES):
+            if descriptor.tp_descr_set is None or isinstance(found.raw, attrs.C_ATTRIBUTES):
                 tx.unsupported(self, f".{name} = ...")
             descriptor.tp_descr_set(tx, self, value)
             return
@@ -314,7 +314,7 @@ def slot_names(tx: Any, value: VariableTracker) -> Any:
     value = inner(value)
     if value.__class__ is ConstantVariable:
         return value.value
-    items = value.fast_items(tx) if hasattr(value, "fast_items") else None
+    items = value.fast_items and value.fast_items(tx)
     if items is None:
         tx.stop(reasons.CLASS_BODY, name="a class whose __slots__ are not a list of names")
     return tuple(real(tx, i).as_constant() for i in items)

@@ -217,7 +217,7 @@ def extend(tx: Any, me: DequeVariable, iterable: VariableTracker, left: bool) ->
         iterable = ListVariable(list(me.items))
     if not iters.has_iter(iterable):
         tx.raise_(TypeError, f"'{tp_name(iterable.py_type())}' object is not iterable")
-    known = iterable.fast_items(tx) if hasattr(iterable, "fast_items") else None
+    known = iterable.fast_items and iterable.fast_items(tx)
     if known is not None:
         known = list(known)
         if known:

@@ -5,6 +5,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.model.variable import Args, CannotRebuild, Kwargs, NotConstant, VariableTracker, real
+from minidynamo.side_effects.effect import Changed
 from minidynamo.sources import DictItem, DictRoot
 from minidynamo.variables import tensors
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
@@ -41,7 +42,7 @@ def as_plain(tx: Any, value: VariableTracker) -> Any:
     except NotConstant:
         if isinstance(value, tensors.TensorVariable) and value.obj is not None:
             return value.obj
-        known = getattr(value, "obj", None)
+        known = value.obj
         if value.source is None and type(value) in (ListVariable, TupleVariable):
             return value.py_type()([as_plain(tx, v) for v in value.items])
         if value.source is None and type(value) is DictVariable:
@@ -62,11 +63,10 @@ def kept(tx: Any, result: Any, name: str) -> VariableTracker:
 
 
 # ---------------------------------------------------------------- later
-class DeferredCall:
+class DeferredCall(Changed):
     """An effect: the call is made after the graph, between the effects before and after it."""
 
     kind = "deferred call"
-    source = None
 
     def __init__(self, tx: Any, fn: Any, args: Args, kwargs: Kwargs) -> None:
         self.fn, self.args, self.kwargs = fn, args, kwargs
@@ -75,6 +75,9 @@ class DeferredCall:
 
     def children(self) -> list[VariableTracker]:
         return [*self.args, *self.kwargs.values()]
+
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return self.children()
 
     def verify(self) -> None:
         """Tensors must be, after the graph, what they were at the call."""

@@ -117,8 +117,7 @@ def reachable(tx: Any, roots: list[VariableTracker]) -> set[int]:
         if value is None or id(value) in found:
             continue
         found.add(id(value))
-        children = getattr(value, "children", None)
-        stack.extend(children() if children is not None else [])
+        stack.extend(value.children())
     return found
 
 

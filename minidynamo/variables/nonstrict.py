@@ -163,7 +163,7 @@ class Flat:
     def constant(self, value: VariableTracker, path: str) -> Any:
         """An instance of a ``register_constant`` class: the user's, guarded by equality, or a new one like it."""
         tx = self.tx
-        if value.source is not None and getattr(value, "obj", None) is not None:
+        if value.source is not None and value.obj is not None:
             obj = value.obj                          # type: ignore[attr-defined]
             if id(value) in tx.changed:
                 tx.stop(reasons.NONSTRICT_PENDING, name=self.name, what=path)

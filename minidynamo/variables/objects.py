@@ -366,8 +366,7 @@ class ObjectVariable(VariableTracker):
 
 def inner_children(inner: VariableTracker | None) -> list[VariableTracker]:
     """What the builtin part holds; a number or text holds nothing."""
-    children = getattr(inner, "children", None)
-    return [] if children is None else children()
+    return [] if inner is None else inner.children()
 
 
 def as_hash(value: int) -> int:

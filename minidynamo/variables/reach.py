@@ -61,7 +61,7 @@ class Reach:
                 if name in scope.written:
                     return f"the global {name}"
         for value in tx.changed.values():
-            for obj in (getattr(value, "obj", None), getattr(value, "cell", None)):
+            for obj in (value.obj, getattr(value, "cell", None)):
                 if obj is not None and id(obj) in self.sources and not isinstance(obj, torch.Tensor):
                     return f"{self.sources[id(obj)]}"
         for key, value in tx.by_id.items():

@@ -92,7 +92,7 @@ class SequenceVariable(TypeAttributesOnly):
         return NotImplemented
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        inner = getattr(other, "inner", None) or other
+        inner = other.inner or other
         if not isinstance(inner, SequenceVariable) or inner.owner is not self.owner:
             return NotImplemented
         return sequence_compare(tx, symbol, self, inner)
@@ -236,7 +236,7 @@ class ListVariable(Unhashable, SequenceVariable):
         tx.modified(self)
 
     def extend(self, tx: Any, values: VariableTracker) -> None:
-        if values is self or getattr(values, "fast_items", None) and values.fast_items(tx) is not None:
+        if values is self or values.fast_items and values.fast_items(tx) is not None:
             self.store(tx, self.items + list(values.fast_items(tx)))
             return
         for value in iters.iterate(tx, values):       # as list_extend: items arrive one by one
@@ -365,7 +365,7 @@ class TupleMethods(Methods, of=tuple):
 
 def inner(value: VariableTracker) -> Any:
     """The builtin part of a value of a builtin's subclass, or the value."""
-    return getattr(value, "inner", None) or value
+    return value.inner or value
 
 
 def sequence_index(tx: Any, self: VariableTracker, value: Any, start: Any, stop: Any) -> VariableTracker:

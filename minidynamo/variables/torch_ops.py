@@ -90,7 +90,7 @@ def proxy(tx: Any, value: VariableTracker) -> Any:
     try:
         return plain_argument(tx, value.as_constant())
     except NotConstant:
-        inner = getattr(value, "inner", None)
+        inner = value.inner
         if inner is not None:
             return proxy(tx, inner)
         tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call=tx.where().text(),
