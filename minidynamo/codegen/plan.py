@@ -226,7 +226,7 @@ def watchable(values: list[Any]) -> set[int]:
         value = value.built or value if value.__class__ is LazyVariable else value      # type: ignore[attr-defined]
         if value.source is None and id(value) not in seen and not isinstance(value, (ConstantVariable, TensorVariable)):
             seen[id(value)] = value
-            waiting += children_of(value)
+            waiting += value.children()
     return {at for at, value in seen.items() if isinstance(value, ObjectVariable) and value.cls.__weakrefoffset__}
 
 

@@ -352,7 +352,7 @@ class ObjectVariable(VariableTracker):
         tx.call(setter, [obj] if value is None else [obj, value])
 
     def fast_items(self, tx: Any) -> list[VariableTracker] | None:
-        if self.inner is None or special_is_python(tx, self.cls, "__iter__") or not hasattr(self.inner, "fast_items"):
+        if self.inner is None or special_is_python(tx, self.cls, "__iter__") or self.inner.fast_items is None:
             return None
         return self.inner.fast_items(tx)
 

@@ -97,10 +97,10 @@ def leave_if_watched(tx: Any, fn: Any, args: list, kwargs: dict) -> None:
     for value in (*args, *kwargs.values()):
         if value.py_type().__module__ in WATCHERS:          # a weak container, by its method
             continue
-        items = getattr(value, "children", list)() if value.py_type() in (list, tuple, dict, set) else []
+        items = value.children() if value.py_type() in (list, tuple, dict, set) else []
         for each in (value, *items):
             each = real(tx, each)
-            in_this_call = tx.frame is not tx.root and getattr(each, "made_at", None) == tx.root_step
+            in_this_call = tx.frame is not tx.root and each.made_at == tx.root_step
             if made_here(each) and not in_this_call:
                 watched(tx, fn)
 
