@@ -200,7 +200,7 @@ def nonstrict_trace(fn: F) -> F:
     if not callable(fn):
         raise UserError(Stop(reasons.NONSTRICT_NOT_CALLABLE, {"name": repr(fn)[:60], "type": type_name(fn)}).render())
 
-    return _named_like(_nonstrict(fn), fn)      # type: ignore[no-any-return]
+    return _named_like(_nonstrict(fn), fn)
 
 
 def _nonstrict(fn: Any) -> Callable[..., Any]:

@@ -193,7 +193,7 @@ def _tensors(tree: Any) -> list[torch.Tensor]:
 def _backward(value: Any) -> None:
     total = sum(t.double().abs().sum() for t in _tensors(value) if t.requires_grad)
     if isinstance(total, torch.Tensor):
-        total.backward()            # type: ignore[no-untyped-call]
+        total.backward()
 
 
 def _seed() -> None:

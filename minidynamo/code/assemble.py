@@ -212,8 +212,8 @@ class _Emitter:
         known = {*self._varnames, *program.cellvars, *program.freevars}
         for index, op in enumerate(self.ops):
             if self.depths[index] is not None and op.name in LOCAL_OPS and op.arg not in known:
-                known.add(op.arg)                                   # type: ignore[arg-type]
-                self._varnames.append(op.arg)                       # type: ignore[arg-type]
+                known.add(op.arg)
+                self._varnames.append(op.arg)
         self._slots = slot_maps(tuple(self._varnames), program.cellvars, program.freevars,
                                 program.flags)
 

@@ -116,7 +116,7 @@ def slot_maps(varnames: tuple[str, ...], cellvars: tuple[str, ...],
 class _Slot(str):
     """A slot name that remembers its slot, used while names are not unique."""
 
-    index: int
+    index: int                        # type: ignore[assignment]     # hides str.index
 
 
 def _remembering(names: tuple[str, ...]) -> tuple[str, ...]:

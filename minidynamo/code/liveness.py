@@ -18,7 +18,7 @@ def stack_depths(program: Program) -> list[int | None]:
     found = program.memo.get("stack_depths")
     if found is None:
         found = program.memo["stack_depths"] = _stack_depths(program)
-    return found        # type: ignore[return-value]
+    return found
 
 
 def _stack_depths(program: Program) -> list[int | None]:
@@ -70,7 +70,7 @@ def live_locals(program: Program) -> list[frozenset[str]]:
     found = program.memo.get("live_locals")
     if found is None:
         found = program.memo["live_locals"] = _live_locals(program)
-    return found        # type: ignore[return-value]
+    return found
 
 
 def _live_locals(program: Program) -> list[frozenset[str]]:
@@ -78,14 +78,14 @@ def _live_locals(program: Program) -> list[frozenset[str]]:
     bits: dict[str, int] = {}
     always = 0
     if any(op.name == "LOAD_GLOBAL" and op.arg == "super" for op in ops):
-        for name in (program.first_argument(), "__class__"):
+        for name in (str(program.first_argument()), "__class__"):
             always |= bits.setdefault(name, 1 << len(bits))
     reads, keeps = [always] * len(ops), [-1] * len(ops)
     for index, op in enumerate(ops):
         if op.name in _READS:
-            reads[index] |= bits.setdefault(op.arg, 1 << len(bits))     # type: ignore[arg-type]
+            reads[index] |= bits.setdefault(op.arg, 1 << len(bits))
         if op.name in _WRITES:
-            keeps[index] = ~bits.setdefault(op.arg, 1 << len(bits))     # type: ignore[arg-type]
+            keeps[index] = ~bits.setdefault(op.arg, 1 << len(bits))
     before = _backward(ops, reads, keeps)
     if "__class__" not in program.freevars and "__class__" not in program.cellvars:
         bits.pop("__class__", None)
@@ -145,7 +145,7 @@ def bound_loads(program: Program) -> set[int]:
     gains, keeps = [0] * len(ops), [-1] * len(ops)
     for index, op in enumerate(ops):
         if op.name in _WRITES:
-            bit = bits.setdefault(op.arg, 1 << len(bits))               # type: ignore[arg-type]
+            bit = bits.setdefault(op.arg, 1 << len(bits))
             if op.name == "STORE_LOCAL" and _stores_value(ops, index, joins):
                 gains[index] = bit
             else:
@@ -153,7 +153,7 @@ def bound_loads(program: Program) -> set[int]:
     state = _forward(ops, depths, start, gains, keeps)
     return {index for index, op in enumerate(ops)
             if op.name in ("LOAD_LOCAL", "LOAD_LOCAL_CLEAR", "DELETE_LOCAL")
-            and state[index] & bits.get(op.arg, 0)}                     # type: ignore[arg-type]
+            and state[index] & bits.get(op.arg, 0)}
 
 
 def _stores_value(ops: list[Op], index: int, joins: set[int]) -> bool:
@@ -165,10 +165,10 @@ def _stores_value(ops: list[Op], index: int, joins: set[int]) -> bool:
         if op.name in NO_FALL_THROUGH:
             return False
         if op.name == "SWAP":
-            place = op.arg if place == 1 else 1 if place == op.arg else place   # type: ignore
+            place = op.arg if place == 1 else 1 if place == op.arg else place
             continue
         if op.name == "COPY":
-            place = op.arg if place == 1 else place - 1                         # type: ignore
+            place = op.arg if place == 1 else place - 1
             continue
         pushed = pushes(op.name, op.arg)
         if place <= pushed:
@@ -208,7 +208,7 @@ def loops(program: Program) -> list[tuple[int, set[int]]]:
     found = program.memo.get("loops")
     if found is None:
         found = program.memo["loops"] = _loops(program)
-    return found        # type: ignore[return-value]
+    return found
 
 
 def _loops(program: Program) -> list[tuple[int, set[int]]]:

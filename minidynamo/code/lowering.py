@@ -30,7 +30,7 @@ def bare(real: str) -> Rule:
 def count(real: str) -> Rule:
     """The argument is written as the number it is."""
     def rule(e: Emitter, op: Op) -> None:
-        e.emit(real, int(op.arg))       # type: ignore[call-overload]
+        e.emit(real, int(op.arg))
     return rule
 
 
@@ -96,10 +96,10 @@ def jump(e: Emitter, op: Op) -> None:
 def jump_if_forward_only(e: Emitter, op: Op) -> None:
     """3.12 and later: a conditional jump backward hops over an unconditional one."""
     if op.target > e.index:
-        e.emit(f"POP_JUMP_IF_{op.arg.upper()}", label=op.target)        # type: ignore[attr-defined]
+        e.emit(f"POP_JUMP_IF_{op.arg.upper()}", label=op.target)
         return
     over = ("over", e.index)
-    e.emit(f"POP_JUMP_IF_{INVERSE[op.arg]}", label=over)                # type: ignore[index]
+    e.emit(f"POP_JUMP_IF_{INVERSE[op.arg]}", label=over)
     e.jump_to(op.target)
     e.mark(over)
 
@@ -140,11 +140,11 @@ def send(e: Emitter, op: Op) -> None:
 
 
 def raise_(e: Emitter, op: Op) -> None:
-    e.emit("RAISE_VARARGS", int(op.arg))        # type: ignore[call-overload]
+    e.emit("RAISE_VARARGS", int(op.arg))
 
 
 def unpack_ex(e: Emitter, op: Op) -> None:
-    before, after = op.arg                      # type: ignore[misc]
+    before, after = op.arg
     e.emit("UNPACK_EX", before | after << 8)
 
 
@@ -152,11 +152,11 @@ def binary(e: Emitter, op: Op) -> None:
     if op.arg == "[]":
         e.emit("BINARY_SUBSCR")
     else:
-        e.emit("BINARY_OP", BINARY_SYMBOLS.index(op.arg))       # type: ignore[arg-type]
+        e.emit("BINARY_OP", BINARY_SYMBOLS.index(op.arg))
 
 
 def format_value(e: Emitter, op: Op) -> None:
-    conversion, has_spec = op.arg               # type: ignore[misc]
+    conversion, has_spec = op.arg
     e.emit("FORMAT_VALUE", CONVERSIONS.index(conversion) | bool(has_spec) << 2)
 
 
@@ -171,7 +171,7 @@ def intrinsic(n: int, known: tuple[str, ...]) -> Rule:
     """``CALL_INTRINSIC_n``; ``known`` lists this version's, by number."""
     def rule(e: Emitter, op: Op) -> None:
         if op.arg in known:
-            e.emit(f"CALL_INTRINSIC_{n}", known.index(op.arg))  # type: ignore[arg-type]
+            e.emit(f"CALL_INTRINSIC_{n}", known.index(op.arg))
         else:
             call_with(e, EMULATED[op.arg], n)
     return rule

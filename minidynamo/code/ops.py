@@ -10,19 +10,20 @@ symbol a reader knows: ``BINARY "+"``, ``BINARY "+="``, ``BINARY "[]"``, ``UNARY
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-Count = int | Callable[[object], int]
+Count = int | Callable[[Any], int]
 
 
-def _call(arg) -> int:
+def _call(arg: Any) -> int:
     return arg[0] + 2
 
 
-def _ex(arg) -> int:
+def _ex(arg: Any) -> int:
     return 3 + bool(arg)
 
 
-def _function(flags) -> int:
+def _function(flags: int) -> int:
     return 1 + sum(bool(flags & bit) for bit in (1, 2, 4, 8))
 
 

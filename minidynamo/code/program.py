@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Handler(NamedTuple):
@@ -34,7 +34,7 @@ class Op:
 
     __slots__ = ("name", "arg", "target", "handler", "pos", "cache")
 
-    def __init__(self, name: str, arg: object = None, target: int = -1,
+    def __init__(self, name: str, arg: Any = None, target: int = -1,
                  handler: Handler | None = None, pos: Position = NO_POSITION) -> None:
         self.name = name
         self.arg = arg
@@ -67,7 +67,7 @@ class Program:
     freevars: tuple[str, ...]
     code: CodeType | None = None    # what it was decoded from
     # answers of liveness.py, by question; not copied by dataclasses.replace
-    memo: dict[str, object] = dataclasses.field(
+    memo: dict[str, Any] = dataclasses.field(
         default_factory=dict, init=False, repr=False, compare=False)
 
     def nargs(self) -> int:
@@ -79,4 +79,4 @@ class Program:
         """The parameter a bare ``super()`` reads; None without one.  A resume function is told which."""
         if "first_argument" not in self.memo:
             return self.varnames[0] if self.nargs() else None
-        return self.memo["first_argument"]      # type: ignore[return-value]
+        return self.memo["first_argument"]

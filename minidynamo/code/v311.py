@@ -49,19 +49,19 @@ _UNARY = {"+": ("UNARY_POSITIVE",), "-": ("UNARY_NEGATIVE",), "~": ("UNARY_INVER
 
 
 def _unary(e: Emitter, op: Op) -> None:
-    for name in _UNARY[op.arg]:                     # type: ignore[index]
+    for name in _UNARY[op.arg]:
         e.emit(name)
 
 
 def _compare(e: Emitter, op: Op) -> None:
-    symbol, to_bool = op.arg                        # type: ignore[misc]
+    symbol, to_bool = op.arg
     e.emit("COMPARE_OP", readers.COMPARE_SYMBOLS.index(symbol))
     if to_bool:
         lowering.twice_not(e, op)
 
 
 def _call(e: Emitter, op: Op) -> None:
-    n, names = op.arg                               # type: ignore[misc]
+    n, names = op.arg
     if names:
         e.emit("KW_NAMES", e.const(names))
     e.emit("PRECALL", n)
@@ -70,7 +70,7 @@ def _call(e: Emitter, op: Op) -> None:
 
 def _jump_if(e: Emitter, op: Op) -> None:
     way = "FORWARD" if op.target > e.index else "BACKWARD"
-    e.emit(f"POP_JUMP_{way}_IF_{op.arg.upper()}", label=op.target)     # type: ignore[attr-defined]
+    e.emit(f"POP_JUMP_{way}_IF_{op.arg.upper()}", label=op.target)
 
 
 def _load_local_clear(e: Emitter, op: Op) -> None:
@@ -100,7 +100,7 @@ def _load_locals(e: Emitter, op: Op) -> None:
 
 
 def _load_super_attr(e: Emitter, op: Op) -> None:
-    name, is_method, two_args = op.arg              # type: ignore[misc]
+    name, is_method, two_args = op.arg
     e.need(1)
     if two_args:
         e.emit("PUSH_NULL")
@@ -121,9 +121,9 @@ _STATEMENTS = {"INTRINSIC_PRINT": "PRINT_EXPR", "IMPORT_STAR": "IMPORT_STAR"}
 
 def _intrinsic_1(e: Emitter, op: Op) -> None:
     if op.arg in _INTRINSICS:
-        e.emit(_INTRINSICS[op.arg])                 # type: ignore[index]
+        e.emit(_INTRINSICS[op.arg])
     elif op.arg in _STATEMENTS:
-        e.emit(_STATEMENTS[op.arg])                 # type: ignore[index]
+        e.emit(_STATEMENTS[op.arg])
         if not e.swallow_pop():
             const(e, None)
     else:

@@ -67,12 +67,12 @@ def _unary(e: Emitter, op: Op) -> None:
     if op.arg == "+":
         e.emit("CALL_INTRINSIC_1", UNARY_POSITIVE)
         return
-    for name in _UNARY[op.arg]:                     # type: ignore[index]
+    for name in _UNARY[op.arg]:
         e.emit(name)
 
 
 def _compare(e: Emitter, op: Op) -> None:
-    symbol, to_bool = op.arg                        # type: ignore[misc]
+    symbol, to_bool = op.arg
     index = readers.COMPARE_SYMBOLS.index(symbol)
     e.emit("COMPARE_OP", index << 4 | COMPARE_MASKS[index])
     if to_bool:
@@ -80,7 +80,7 @@ def _compare(e: Emitter, op: Op) -> None:
 
 
 def _call(e: Emitter, op: Op) -> None:
-    n, names = op.arg                               # type: ignore[misc]
+    n, names = op.arg
     if names:
         e.emit("KW_NAMES", e.const(names))
     e.emit("CALL", n)
@@ -92,7 +92,7 @@ def load_local(e: Emitter, op: Op) -> None:
 
 
 def load_super_attr(e: Emitter, op: Op) -> None:
-    name, is_method, two_args = op.arg              # type: ignore[misc]
+    name, is_method, two_args = op.arg
     e.emit("LOAD_SUPER_ATTR", e.name(name) << 2 | bool(two_args) << 1 | bool(is_method))
 
 

@@ -93,7 +93,7 @@ def _unary(e: Emitter, op: Op) -> None:
             e.emit("TO_BOOL")
         e.emit("UNARY_NOT")
     else:
-        e.emit(_UNARY[op.arg])                      # type: ignore[index]
+        e.emit(_UNARY[op.arg])
 
 
 def _jump_if(e: Emitter, op: Op) -> None:
@@ -103,13 +103,13 @@ def _jump_if(e: Emitter, op: Op) -> None:
 
 
 def _compare(e: Emitter, op: Op) -> None:
-    symbol, to_bool = op.arg                        # type: ignore[misc]
+    symbol, to_bool = op.arg
     index = readers.COMPARE_SYMBOLS.index(symbol)
     e.emit("COMPARE_OP", index << 5 | bool(to_bool) << 4 | v312.COMPARE_MASKS[index])
 
 
 def _call(e: Emitter, op: Op) -> None:
-    n, names = op.arg                               # type: ignore[misc]
+    n, names = op.arg
     if names:
         e.need(1)
         const(e, names)
@@ -117,7 +117,7 @@ def _call(e: Emitter, op: Op) -> None:
 
 
 def _format_value(e: Emitter, op: Op) -> None:
-    conversion, has_spec = op.arg                   # type: ignore[misc]
+    conversion, has_spec = op.arg
     if conversion:
         for step in ("SWAP", "CONVERT_VALUE", "SWAP") if has_spec else ("CONVERT_VALUE",):
             e.emit(step, 2 if step == "SWAP" else readers.CONVERSIONS.index(conversion))
@@ -125,20 +125,20 @@ def _format_value(e: Emitter, op: Op) -> None:
 
 
 def _convert_value(e: Emitter, op: Op) -> None:
-    e.emit("CONVERT_VALUE", readers.CONVERSIONS.index(op.arg))      # type: ignore[arg-type]
+    e.emit("CONVERT_VALUE", readers.CONVERSIONS.index(op.arg))
 
 
 def _make_function(e: Emitter, op: Op) -> None:
     """One SET_FUNCTION_ATTRIBUTE for each flag, topmost entry first."""
     e.emit("MAKE_FUNCTION")
     for bit in (8, 4, 2, 1):
-        if op.arg & bit:                            # type: ignore[operator]
+        if op.arg & bit:
             e.emit("SET_FUNCTION_ATTRIBUTE", bit)
 
 
 def _yield(e: Emitter, op: Op) -> None:
     """The argument says whether it waits for another iterator."""
-    e.emit("YIELD_VALUE", int((op.arg or 1) > 1))   # type: ignore[operator]
+    e.emit("YIELD_VALUE", int((op.arg or 1) > 1))
 
 
 WRITE: dict[str, Rule] = {

@@ -31,12 +31,12 @@ _LITERALS = frozenset({type(None), bool, int, float, complex, str, bytes, Ellips
 
 def is_safe_constant(value: object) -> bool:
     """Whether ``value`` is an immutable literal, through and through, of exact types."""
-    todo = [value]
+    todo: list[Any] = [value]
     while todo:
         item = todo.pop()
         kind = type(item)
         if kind is tuple or kind is frozenset:
-            todo.extend(item)       # type: ignore[call-overload]
+            todo.extend(item)
         elif kind not in _LITERALS:
             return False
     return True

@@ -123,7 +123,7 @@ def components(values: dict[int, VariableTracker]) -> list[list[VariableTracker]
         waiting.append(at)
         own = False
         for child in values[at].children():
-            child = child.built or child if child.__class__ is LazyVariable else child      # type: ignore[attr-defined]
+            child = child.built or child if child.__class__ is LazyVariable else child
             to = id(child)
             own |= to == at
             if to not in values:
@@ -164,7 +164,7 @@ def plan(trace: Any) -> Plan:
     tx, leave = trace.tracer, trace.exit
     walk = _Walk(tx)
     if hasattr(leave, "value"):
-        stack, local, kept = [leave.value], {}, frozenset()
+        stack, local, kept = [leave.value], {}, frozenset[str]()
     else:
         names = live_locals(trace.program)[leave.index]
         stack = leave.stack
@@ -223,7 +223,7 @@ def watchable(values: list[Any]) -> set[int]:
     waiting = [value for value in values if isinstance(value, VariableTracker)]
     while waiting:
         value = waiting.pop()
-        value = value.built or value if value.__class__ is LazyVariable else value      # type: ignore[attr-defined]
+        value = value.built or value if value.__class__ is LazyVariable else value
         if value.source is None and id(value) not in seen and not isinstance(value, (ConstantVariable, TensorVariable)):
             seen[id(value)] = value
             waiting += value.children()

@@ -104,7 +104,7 @@ def leave_by_error(out: Any) -> None:
 
 def original_code(out: Any, program: Program) -> None:
     """Call the original code with what the parameters hold, and return what it returns."""
-    code = program.code or program.memo["assembled"]()      # type: ignore[operator]
+    code = program.code or program.memo["assembled"]()
     out.begin_call()
     out.load_object_unchecked(Original(code))
     out.callable_done()

@@ -33,7 +33,7 @@ class Restore(Writer):
     def load(self, value: VariableTracker) -> None:
         """Leave `value` on the stack."""
         if value.__class__ is LazyVariable:
-            value = value.built or value              # type: ignore[attr-defined]
+            value = value.built or value
         if value is NULL:
             self.op("PUSH_NULL")
             return
@@ -111,7 +111,7 @@ class Restore(Writer):
     def settle(self, value: VariableTracker) -> None:
         """Have `value` in a temporary (literals need none)."""
         if value.__class__ is LazyVariable:
-            value = value.built or value              # type: ignore[attr-defined]
+            value = value.built or value
         if value is NULL or id(value) in self.temps or (value.source is None and isinstance(value, ConstantVariable)):
             return
         if self.is_late(value):

@@ -50,7 +50,7 @@ RESUMES: dict[int, tuple[weakref.ref[CodeType], dict[Shape, CodeType]]] = {}
 
 def info_of(program: Program) -> ResumeInfo | None:
     """How `program` was cut, if it is a resume function's."""
-    return program.memo.get("resume")               # type: ignore[return-value]
+    return program.memo.get("resume")
 
 
 def resumes_of(code: CodeType) -> dict[Shape, CodeType]:

@@ -116,7 +116,7 @@ class Snapshot:
     def __init__(self, random: bool, tensors: tuple[torch.Tensor, ...]) -> None:
         self.copies = [(tensor, tensor.detach().clone()) for tensor in tensors]
         self.cpu = torch.get_rng_state() if random else None
-        self.cuda = torch.cuda.get_rng_state_all() if random and torch.cuda.is_initialized() else None  # type: ignore
+        self.cuda = torch.cuda.get_rng_state_all() if random and torch.cuda.is_initialized() else None
 
     def restore(self) -> None:
         with torch.no_grad():

@@ -94,11 +94,11 @@ class ShapeSource(TorchSource):
     ours: Source
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.ours.text()
 
     @property
-    def guard_source(self) -> GuardSource:  # type: ignore[override]
+    def guard_source(self) -> GuardSource:
         return GuardSource.LOCAL
 
     def __eq__(self, other: object) -> bool:
@@ -311,7 +311,7 @@ class FakeEnv:
 def _float_fake(mode: FakeTensorMode, tensor: torch.Tensor, number: torch.SymFloat) -> FakeTensor:
     """A fake scalar that remembers what its ``item`` is; torch's memo keeps it by `tensor`."""
     fake = mode.from_tensor(tensor, static_shapes=True, trace=False)
-    fake.item_memo = number  # type: ignore[assignment]
+    fake.item_memo = number
     return fake
 
 

@@ -79,11 +79,11 @@ class _NumberSource(TorchSource):
     accessor: Accessor
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return number_text(self.source, self.accessor)
 
     @property
-    def guard_source(self) -> GuardSource:  # type: ignore[override]
+    def guard_source(self) -> GuardSource:
         return GuardSource.LOCAL
 
     def __eq__(self, other: object) -> bool:

@@ -92,9 +92,9 @@ class SymbolNodes:
 
     def _operand(self, expr: sympy.Basic, where: Any) -> Any:
         if expr.is_Integer:
-            return int(expr)  # type: ignore[call-overload]
+            return int(expr)
         if expr.is_Float or expr.is_Rational:
-            return float(expr)  # type: ignore[arg-type]
+            return float(expr)
         return self.of_expression(expr, where)
 
     def of_symbol(self, symbol: sympy.Symbol, where: Any) -> Node:

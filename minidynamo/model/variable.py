@@ -235,7 +235,7 @@ class LazyVariable(VariableTracker):
 
 def real(tx: Tracer, value: VariableTracker) -> VariableTracker:
     """The value, built if it was lazy."""
-    return value.real(tx) if value.__class__ is LazyVariable else value  # type: ignore[attr-defined]
+    return value.real(tx) if value.__class__ is LazyVariable else value
 
 
 class HasHash:

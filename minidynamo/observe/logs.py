@@ -56,14 +56,14 @@ def warn(text: str) -> None:
     ROOT.warning("%s", text)
 
 
-class _Stderr(logging.StreamHandler):     # type: ignore[type-arg]
+class _Stderr(logging.StreamHandler):
     """Writes to whatever ``sys.stderr`` is when the record comes, as pytest's capture needs."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
 
     @property
-    def stream(self):                     # type: ignore[no-untyped-def,override]
+    def stream(self) -> Any:  # type: ignore[override]
         return sys.stderr
 
 

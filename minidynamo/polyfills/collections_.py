@@ -10,7 +10,7 @@ from typing import Any
 from minidynamo.model.tables import polyfill
 
 
-@polyfill(_collections._count_elements)  # type: ignore[attr-defined]
+@polyfill(_collections._count_elements)
 def count_elements(mapping: Any, iterable: Any) -> None:
     """_collections__count_elements_impl."""
     get = mapping.get

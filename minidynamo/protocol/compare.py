@@ -53,7 +53,7 @@ def is_same_literal(tx: Any, left: VariableTracker, right: VariableTracker, kind
     """``is`` of two numbers or texts: small ints are one object each; other objects are told apart by what they are."""
     a, b = left.as_constant(), right.as_constant()
     if kind is int and -5 <= a <= 256:
-        return a == b  # type: ignore[no-any-return]
+        return a == b
     if left.source is not None and right.source is not None and left.source != right.source and a == b:
         tx.guard(Aliased(left.source, right.source) if a is b else NotAliased((left.source, right.source)))
     return a is b
