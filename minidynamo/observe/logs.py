@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 from collections.abc import Callable
 
 from minidynamo.base.config import config
@@ -63,7 +64,7 @@ class _Stderr(logging.StreamHandler):
         logging.Handler.__init__(self)
 
     @property
-    def stream(self) -> Any:  # type: ignore[override]
+    def stream(self) -> TextIO:  # type: ignore[override]
         return sys.stderr
 
 
