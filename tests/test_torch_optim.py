@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import minidynamo
-from minidynamo.testing import CompileCounter, check
+from minidynamo.testing import CompileCounter, CompileCounterWithBackend, check
 
 OPTIMIZERS = {
     "sgd": (torch.optim.SGD, {"lr": 0.1}),
@@ -13,10 +13,10 @@ OPTIMIZERS = {
     "adam": (torch.optim.Adam, {"lr": 0.01}),
     "adamw": (torch.optim.AdamW, {"lr": 0.01, "amsgrad": True}),
     "foreach": (torch.optim.Adam, {"lr": 0.01, "foreach": True}),
+    "fused": (torch.optim.AdamW, {"lr": 0.01, "fused": True}),
     "rmsprop": (torch.optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True}),
     "adagrad": (torch.optim.Adagrad, {"lr": 0.01}),
     "nadam": (torch.optim.NAdam, {"lr": 0.01}),
-    "asgd": (torch.optim.ASGD, {"lr": 0.01}),
     "rprop": (torch.optim.Rprop, {"lr": 0.01}),
 }
 
@@ -69,3 +69,111 @@ def test_zero_grad_and_hooks():
         return (optimizer,)
 
     check(f, make=hooked, min_graphs=1, cached=False, tol=1e-6)
+
+
+ONE_GRAPH = {
+    "sgd": (torch.optim.SGD, {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    "adam": (torch.optim.Adam, {"lr": 0.01}),
+    "tensor lr": (torch.optim.Adam, {"lr": torch.tensor(0.01)}),
+    "amsgrad": (torch.optim.AdamW, {"lr": 0.01, "amsgrad": True}),
+    "foreach": (torch.optim.Adam, {"lr": 0.01, "foreach": True}),
+    "rmsprop": (torch.optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True}),
+    "adagrad": (torch.optim.Adagrad, {"lr": 0.01}),
+    "adadelta": (torch.optim.Adadelta, {"foreach": True}),
+    "nadam": (torch.optim.NAdam, {"lr": 0.01}),
+    "adamax": (torch.optim.Adamax, {"lr": 0.01}),
+    "rprop": (torch.optim.Rprop, {"lr": 0.01}),
+}
+
+
+def train(optimizer, model, compiled, steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.ones(5, 3)).square().sum().backward()
+        compiled(optimizer)
+    return list(model.parameters()), [optimizer.state[p] for p in model.parameters()]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", ONE_GRAPH)
+def test_one_graph_for_all_steps(name, backend):
+    """The state of the first step is there before the graph is made, so the second step finds what the first compiled."""
+    def take(optimizer):
+        optimizer.step()
+
+    counter = CompileCounterWithBackend(backend)
+    minidynamo.reset()
+    compiled = minidynamo.optimize(take, backend=counter, fullgraph=True)
+    runs = []
+    for step_of in (compiled, take):
+        model, optimizer = made(*ONE_GRAPH[name])
+        runs.append(train(optimizer, model, step_of, 10))
+    assert counter.frame_count == 1
+    for ours, eager in zip(runs[0][0], runs[1][0], strict=True):
+        torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-5)
+    assert [list(s) for s in runs[0][1]] == [list(s) for s in runs[1][1]]
+
+
+def test_state_that_is_looked_at_is_made_in_its_turn():
+    def take(optimizer):
+        before = len(optimizer.state)
+        optimizer.step()
+        return before, len(optimizer.state)
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(take, backend=counter)
+    _, optimizer = made(torch.optim.Adam, {"lr": 0.01})
+    assert [compiled(optimizer) for _ in range(3)] == [(0, 4), (4, 4), (4, 4)]
+    assert counter.frame_count == 2
+
+
+def test_state_is_not_made_before_what_may_fail():
+    """A step that is not reached leaves the optimizer as it was."""
+    def take(optimizer, table, at):
+        row = table[at]
+        optimizer.step()
+        return row
+
+    minidynamo.reset()
+    _, optimizer = made(torch.optim.Adam, {"lr": 0.01})
+    compiled = minidynamo.optimize(take, backend=CompileCounter())
+    with pytest.raises(IndexError):
+        compiled(optimizer, torch.ones(3), torch.tensor([7]))
+    assert not optimizer.state
+
+
+def test_one_step_function_with_several_optimizers():
+    def take(optimizer):
+        optimizer.step()
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(take, backend=counter)
+    runs = [made(torch.optim.Adam, {"lr": 0.01}), made(torch.optim.SGD, {"lr": 0.1}), made(torch.optim.RMSprop, {"lr": 0.1})]
+    twins = [made(torch.optim.Adam, {"lr": 0.01}), made(torch.optim.SGD, {"lr": 0.1}), made(torch.optim.RMSprop, {"lr": 0.1})]
+    for (model, optimizer), (twin, eager) in zip(runs * 2, twins * 2, strict=True):
+        ours, theirs = train(optimizer, model, compiled, 2), train(eager, twin, take, 2)
+        for a, b in zip(ours[0], theirs[0], strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+    assert counter.frame_count == 3
+
+
+def test_the_step_of_training_is_one_graph_after_backward():
+    def train_step(model, optimizer, x):
+        loss = model(x).square().sum()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(train_step, backend=counter)
+    model, optimizer = made(torch.optim.Adam, {"lr": 0.01})
+    twin, eager = made(torch.optim.Adam, {"lr": 0.01})
+    for _ in range(4):
+        torch.testing.assert_close(compiled(model, optimizer, torch.ones(2, 3)), train_step(twin, eager, torch.ones(2, 3)))
+        assert all(p.grad is None for p in model.parameters())
+    assert counter.frame_count == 2

@@ -25,7 +25,7 @@ IDENTITY = Frontend(
 def lower(trace: Any) -> Any:
     """The tape as a GraphModule; None when nothing of it matters."""
     plan = trace.plan
-    return to_fx(trace.tracer.tape, plan.outputs) if plan.has_ops else None
+    return to_fx(trace.tracer.tape, plan.outputs, whole=True) if plan.has_ops else None
 
 
 def guards(trace: Any, frame: Any) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
+from torch import set_grad_enabled
 from torch._guards import tracing
 
 from minidynamo import reasons
@@ -25,6 +26,7 @@ from minidynamo.compiler.frame import CodeState, Compiled, Frame, Options, Skipp
 from minidynamo.compiler.limits import over_limit, why_missed
 from minidynamo.compiler.preserve import preserved
 from minidynamo.compiler.report import READERS, Report, tell
+from minidynamo.graph.ambient import in_grad_mode
 from minidynamo.model.variable import CannotRebuild
 from minidynamo.observe import metrics, recorder, say, wants, warn
 from minidynamo.reasons import Reason, Stop
@@ -121,7 +123,11 @@ def _graph(work: Work) -> None:
     gm = lowered.gm
     work.report.graph, work.report.inputs = gm, lowered.example_inputs
     with recorder.span("backend"), tracing(work.frontend.tracing_context(work.trace)):
-        made = _call_backend(work.options, gm, lowered.example_inputs)
+        if lowered.grad_mode is None:
+            made = _call_backend(work.options, gm, lowered.example_inputs)
+        else:
+            with set_grad_enabled(lowered.grad_mode):
+                made = in_grad_mode(_call_backend(work.options, gm, lowered.example_inputs), lowered.grad_mode)
     work.call, work.unhooked = shield(made)
 
 

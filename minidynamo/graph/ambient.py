@@ -7,7 +7,7 @@ differs from the entry, because a compiled graph may have been traced through it
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -60,6 +60,46 @@ def restore(before: list[Setting]) -> None:
     for (setter, args), now in zip(before, snapshot(), strict=True):
         if now[1] != args:
             setter(*args)
+
+
+GRAD_MODE = torch._C._set_grad_enabled
+OPS = ("call_function", "call_method")
+
+
+def one_grad_mode(nodes: Sequence[Any], live: bytearray) -> bool | None:
+    """The grad mode that all ops of a graph run in, if the graph itself sets it before the first one.
+
+    Its switches are then dead: the graph is called in that mode instead.  Backends that trace for gradients
+    are thereby spared graphs that need none, as those of optimizers.
+    """
+    mode, found, switches = None, set(), []
+    for node in nodes:
+        if node.kind in OPS and live[node.index]:
+            if node.target is GRAD_MODE:
+                mode = node.args[0]
+                switches.append(node.index)
+            else:
+                found.add(mode)
+    if len(found) != 1 or found == {None}:
+        return None
+    for index in switches:
+        live[index] = 0
+    return bool(found.pop())
+
+
+class in_grad_mode:
+    """A graph's callable, called in a grad mode that is put back after it."""
+
+    def __init__(self, call: Callable[..., Any], mode: bool) -> None:
+        self.call, self.mode = call, mode
+
+    def __call__(self, *args: Any) -> Any:
+        before = torch.is_grad_enabled()
+        GRAD_MODE(self.mode)
+        try:
+            return self.call(*args)
+        finally:
+            GRAD_MODE(before)
 
 
 def nesting_by(steps: int) -> None:

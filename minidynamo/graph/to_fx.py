@@ -12,6 +12,7 @@ import torch.fx
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 
+from minidynamo.graph.ambient import one_grad_mode
 from minidynamo.graph.symbols import SYMBOLIC
 from minidynamo.graph.tape import Node, Tape, is_torch_or_builtin
 
@@ -23,17 +24,19 @@ class Lowered:
     gm: torch.fx.GraphModule
     inputs: list[Node]  # placeholders of the tape, in the graph's argument order
     example_inputs: list[Any]  # the users' values; symbolic numbers where an input is one
+    grad_mode: bool | None = None  # the mode to call it in, if the ops all run in another than the caller's
 
 
 def to_fx(tape: Tape, outputs: Sequence[Node], *, name: str = "graph",
-          inputs: Sequence[Node] | None = None, lazy: bool = False) -> Lowered:
+          inputs: Sequence[Node] | None = None, lazy: bool = False, whole: bool = False) -> Lowered:
     """Lower the ops that matter; the graph returns the tuple of `outputs`.
 
     Its arguments are the used placeholders in tape order, or exactly `inputs` when given.
     `lazy` leaves Python for ``forward`` unwritten until it is called, 20 of 31 us a node: for
-    backends that read the graph and never run the module.
+    backends that read the graph and never run the module.  A `whole` graph is called in its grad mode.
     """
     live = _live(tape.nodes, outputs)
+    grad_mode = one_grad_mode(tape.nodes, live) if whole else None
     if inputs is None:
         inputs = [node for node in tape.nodes if node.kind == "placeholder" and live[node.index]]
     graph = torch.fx.Graph()
@@ -61,7 +64,7 @@ def to_fx(tape: Tape, outputs: Sequence[Node], *, name: str = "graph",
     module_class = _LazyGraphModule if lazy else torch.fx.GraphModule
     gm = module_class(root, graph, class_name=name)
     examples = [n.value if isinstance(n.value, SYMBOLIC) or n.real is None else n.real for n in inputs]
-    return Lowered(gm, list(inputs), examples)
+    return Lowered(gm, list(inputs), examples, grad_mode)
 
 
 def _live(nodes: Sequence[Node], outputs: Sequence[Node]) -> bytearray:

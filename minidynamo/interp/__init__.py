@@ -20,6 +20,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     modules,
     nn,
     numpy_,
+    optimizers,
     partials,
     proxies,
     regex,

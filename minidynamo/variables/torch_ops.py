@@ -9,6 +9,7 @@ import torch
 import torch.overrides
 
 from minidynamo import reasons
+from minidynamo.code import decode
 from minidynamo.graph.tape import values_of
 from minidynamo.model import marks
 from minidynamo.model.tables import PROXIES, TORCH_RULES
@@ -220,14 +221,22 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
 TORCH_DISABLED = torch._disable_dynamo(lambda: None).__code__
 
 
-def call_torch_disabled(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-    """A function torch itself keeps out of tracing, unless it has a rule (torch wraps ``manual_seed`` late)."""
+def call_torch_disabled(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+    """A function torch keeps out of its own frontend, by its rule here (torch wraps ``manual_seed`` late) or by its body."""
     inside = fn.__wrapped__
     rule = TORCH_RULES.get(inside)
     result = None if rule is None else rule(tx, *args, **kwargs)
     if result is None:
-        tx.stop(reasons.SKIPPED_FUNCTION, name=f"{inside.__module__}.{inside.__qualname__}")
+        why = why_not_inlined(inside)
+        if why is not None:
+            tx.stop(reasons.SKIPPED_FUNCTION, name=why)
+        result = tx.call_polyfill(inside, args, kwargs)
     return result
+
+
+def does_nothing(fn: types.FunctionType) -> bool:
+    """A body that only returns None: marks that torch leaves in its code for its own frontend."""
+    return [op.name for op in decode(fn.__code__).ops] == ["LOAD_CONST", "RETURN"]
 
 
 NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "torch.jit", "torch._C",
@@ -252,7 +261,7 @@ def why_not_inlined(fn: types.FunctionType) -> str | None:
         if module == prefix or module.startswith(prefix + "."):
             if any(module == p or module.startswith(p + ".") for p in INLINED_ANYWAY):
                 return None
-            return f"{module}.{fn.__qualname__}"
+            return None if does_nothing(fn) else f"{module}.{fn.__qualname__}"
     return None
 
 
