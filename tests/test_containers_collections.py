@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import heapq
 import operator
+import time
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
 
 import pytest
@@ -304,3 +305,33 @@ def test_a_heap_that_changes_while_it_is_compared():
         HEAP[:] = [Growing(n) for n in (3, 2, 1)]
         return grows(x)
     check(run, X, min_graphs=1)
+
+
+def test_many_small_changes_of_a_long_list():
+    """Each costs by what it moves, not by a copy of the list."""
+    def fn(x):
+        items, queue = list(range(20_000)), deque(range(20_000))
+        total = 0
+        for _ in range(3_000):
+            total += items.pop() + queue.popleft()
+            items[5] += 1
+            queue.append(total)
+            del items[7]
+            items.insert(3, total)
+        return items[:10], len(items), len(queue), queue[-1], x + total
+    began = time.perf_counter()
+    check(fn, X, graphs=1, calls=1)
+    assert time.perf_counter() - began < 60
+
+
+def test_index_arguments_too_large():
+    def fn(x):
+        texts = []
+        for act in (lambda: [1].pop(1 << 70), lambda: [1].insert(1 << 70, 2), lambda: deque([1]).insert(-1 << 70, 2),
+                    lambda: [1] * (1 << 70), lambda: (1,) * (1 << 62), lambda: [1].pop(5), lambda: [].pop(-1)):
+            try:
+                act()
+            except Exception as error:
+                texts.append((type(error).__name__, str(error)))
+        return texts, x + 1
+    check(fn, X, graphs=1)

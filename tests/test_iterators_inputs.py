@@ -106,3 +106,27 @@ def test_range_iterators(start, stop, step, before, taken):
         assert compiled(a, taken) == fn(b, taken)
         assert list(a) == list(b)
     minidynamo.reset()
+
+
+def test_reversed_at_its_end_is_not_exhausted():
+    """One that gave its last item goes on when its list grows again from outside; one that said so does not."""
+    def fn(asked, x):
+        items = [1, 2]
+        walker = reversed(items)
+        next(walker), next(walker)
+        if asked:
+            next(walker, None)
+        print("break")
+        return walker.__reduce__(), x + 1
+    for asked in (False, True):
+        check(fn, asked, X, min_graphs=1)
+
+
+def test_reversed_of_the_caller_at_its_end():
+    def fn(walker, times):
+        return [next(walker, None) for _ in range(times)]
+    for times in (2, 3):
+        walkers = [reversed([1, 2]) for _ in range(2)]
+        minidynamo.optimize(fn)(walkers[0], times)
+        fn(walkers[1], times)
+        assert walkers[0].__reduce__() == walkers[1].__reduce__()

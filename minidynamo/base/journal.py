@@ -26,6 +26,10 @@ def _restore_key(target: dict, key: Any, old: Any) -> None:
         target[key] = old
 
 
+def _splice(target: list, start: int, stop: int, values: list) -> None:
+    target[start:stop] = values
+
+
 class Journal:
     """Undo log; a mark is an integer."""
 
@@ -62,6 +66,11 @@ class Journal:
         """``target.append(value)``, undoable."""
         target.append(value)
         self.log.append((target.pop, ()))
+
+    def splice(self, target: list, start: int, stop: int, values: list) -> None:
+        """``target[start:stop] = values``, undoable; of a long list it copies only what goes."""
+        self.log.append((_splice, (target, start, start + len(values), target[start:stop])))
+        target[start:stop] = values
 
     def barrier(self, why: str) -> None:
         """Nothing before this point can be restored by rewinding."""

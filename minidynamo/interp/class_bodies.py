@@ -98,6 +98,26 @@ def setup_annotations(tx: Any, frame: Frame, op: Any) -> None:
         space.mp_ass_subscript(tx, tx.wrap("__annotations__"), DictVariable({}))
 
 
+def locals_namespace(tx: Any, frame: Frame, call: str) -> Any:
+    """PyFrame_FastToLocals: one dict for each frame, brought up to date at each call; from 3.13 on a new one (PEP 667)."""
+    if frame.class_dict is not None:
+        return frame.class_dict
+    code = frame.program.code
+    if code is None or not code.co_flags & CO_OPTIMIZED:
+        tx.stop(reasons.LOCALS_CALL, name=call)
+    space = frame.namespace
+    if space is None or tx.python_version >= (3, 13):
+        space = DictVariable({})
+        tx.journal.set(frame, "namespace", space)
+    for name in dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars)):
+        value = frame.cells[name].get(tx) if name in frame.cells else frame.local.get(name)
+        if value is None:
+            space.delete_item(tx, tx.wrap(name))
+        else:
+            space.set_item(tx, tx.wrap(name), value)
+    return space
+
+
 # ---------------------------------------------------------------- running a body
 def run_body(tx: Any, function: FunctionVariable, space: VariableTracker) -> VariableTracker:
     """Inline a body of code whose locals are `space`."""
@@ -170,8 +190,12 @@ def call_eval(tx, source, space=None, local=None, /):
 
 
 def run_text(tx: Any, source: VariableTracker, space: Any, local: Any, mode: str) -> VariableTracker:
-    """Code from a constant text, in namespaces that are values of this trace."""
-    scope = tx.scope_of_namespace(space) if space is not None else None
+    """Code from a constant text, in namespaces that are values of this trace; by default those of the running frame."""
+    if space is None or exceptions_none(space):
+        scope = tx.frame.scope
+        space = local if local is not None and not exceptions_none(local) else locals_namespace(tx, tx.frame, f"{mode}()")
+    else:
+        scope = tx.scope_of_namespace(space)
     if scope is None:
         tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
     text = source.as_constant()
@@ -222,4 +246,5 @@ def exceptions_none(value: VariableTracker) -> bool:
     return value.py_type() is type(None)
 
 
+CO_OPTIMIZED = 0x1
 FUTURE_FLAGS = 0x1000000 | 0x800000 | 0x400000 | 0x200000 | 0x100000 | 0x80000 | 0x40000 | 0x20000

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
-from minidynamo.interp import loop
+from minidynamo.interp import class_bodies, loop
 from minidynamo.interp.state import PreviousException, Scope
 from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
@@ -300,6 +300,10 @@ class Services:
     def globals_namespace(self) -> VariableTracker:
         """``globals()`` of the running frame."""
         return namespaces.scope_namespace(self, self.frame.scope)
+
+    def locals_namespace(self, call: str) -> VariableTracker:
+        """``locals()`` of the running frame."""
+        return class_bodies.locals_namespace(self, self.frame, call)
 
     def lazy_module_attribute(self, module: VariableTracker, name: str) -> VariableTracker:
         self.unsupported(module, f".{name} by __getattr__")

@@ -78,7 +78,7 @@ class Frame:
     """Program counter, value stack, locals and cells of one traced call."""
 
     __slots__ = ("program", "ops", "pc", "stack", "local", "cells", "scope", "caller", "function", "op",
-                 "result", "is_root", "handled", "class_dict", "depth")
+                 "result", "is_root", "handled", "class_dict", "namespace", "depth")
 
     def __init__(self, program: Program, scope: Scope, caller: Frame | None, function: Any = None) -> None:
         self.program, self.ops, self.scope, self.caller, self.function = program, program.ops, scope, caller, function
@@ -91,4 +91,5 @@ class Frame:
         self.is_root = False
         self.handled: VariableTracker | None = None   # a suspended generator's own exc_info
         self.class_dict: VariableTracker | None = None
+        self.namespace: Any = None                    # the dict that ``locals()`` gave
         self.depth = 0 if caller is None else caller.depth + 1

@@ -13,7 +13,7 @@ from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.sequences import inner
+from minidynamo.variables.sequences import inner, sort_items
 from minidynamo.variables.symbols import SymVariable
 
 
@@ -131,13 +131,13 @@ def call_globals(tx):
 
 @meaning(locals)
 def call_locals(tx):
-    tx.stop(reasons.LOCALS_CALL, name="locals()")
+    return tx.locals_namespace("locals()")
 
 
 @meaning(vars)
 def call_vars(tx, obj=None, /):
     if obj is None:
-        tx.stop(reasons.LOCALS_CALL, name="vars()")
+        return tx.locals_namespace("vars()")
     return obj.tp_getattro(tx, "__dict__")
 
 
@@ -337,7 +337,11 @@ for kind_ in (tuple, str, bytes, int, float, complex):
 
 @meaning(dir)
 def call_dir(tx, obj=None, /):
-    tx.stop(reasons.LOCALS_CALL, name="dir()")
+    if obj is not None:
+        tx.stop(reasons.LOCALS_CALL, name="dir()")
+    names = iters.collect(tx, tx.locals_namespace("dir()"))
+    sort_items(tx, names, None, None)
+    return tx.list_of(names)
 
 
 @meaning(object)

@@ -14,7 +14,7 @@ from minidynamo.protocol import iters, numbers
 from minidynamo.sources import Attr, Fetch
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.iterators import IteratorVariable, advanced
-from minidynamo.variables.sequences import ListVariable, inner, sequence_compare
+from minidynamo.variables.sequences import ListVariable, inner, repeated, sequence_compare, ssize
 from minidynamo.variables.subclasses import PARTS
 
 deque = collections.deque
@@ -107,13 +107,10 @@ class DequeVariable(ListVariable):
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
         where = self.position(tx, key, "assignment ")
-        items = self.items[:]
         if value is None:
-            del items[where]
-            self.store(tx, items)
+            self.splice(tx, where, where + 1, [])
         else:
-            items[where] = value
-            self.store(tx, items, same_state=True)
+            super().splice(tx, where, where + 1, [value])        # deque_ass_item leaves the state as it is
 
     def of_same_kind(self, items: list[VariableTracker]) -> VariableTracker:
         made = DequeVariable([], self.maxlen)
@@ -129,7 +126,7 @@ class DequeVariable(ListVariable):
         if symbol == "*":
             times = other.nb_unary(tx, "index")
             if times is not NotImplemented:
-                return self.of_same_kind(self.items * times.as_constant())
+                return self.of_same_kind(repeated(tx, self.items, times))
         return NotImplemented
 
     def binary_of_class(self, tx: Any, holder: VariableTracker, symbol: str, other: VariableTracker, reflected: bool) -> Any:
@@ -155,7 +152,7 @@ class DequeVariable(ListVariable):
         if symbol == "*=":
             times = other.nb_unary(tx, "index")
             if times is not NotImplemented:
-                self.store(tx, self.trimmed(self.items * times.as_constant()))
+                self.store(tx, self.trimmed(repeated(tx, self.items, times)))
                 return self
         return NotImplemented
 
@@ -176,11 +173,20 @@ class DequeVariable(ListVariable):
             tx.journal.set(self, "version", self.version + 1)
         super().store(tx, items)
 
+    def splice(self, tx: Any, start: int, stop: int, values: list[VariableTracker]) -> None:
+        tx.journal.set(self, "version", self.version + 1)
+        super().splice(tx, start, stop, values)
+
     def append(self, tx: Any, value: VariableTracker) -> None:
-        self.store(tx, self.trimmed([*self.items, value]))
+        """deque_append_internal: then an item too many leaves at the other end."""
+        self.splice(tx, len(self.items), len(self.items), [value])
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.splice(tx, 0, 1, [])
 
     def appendleft(self, tx: Any, value: VariableTracker) -> None:
-        self.store(tx, self.trimmed([value, *self.items], left=True))
+        self.splice(tx, 0, 0, [value])
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.splice(tx, self.maxlen, self.maxlen + 1, [])
 
     def init(self, tx: Any, holder: VariableTracker, args: list, kwargs: dict) -> None:
         init(tx, self, *args, **kwargs)
@@ -281,12 +287,11 @@ class DequeMethods(Methods, of=deque):
 
     def insert(tx, self, index, value, /):
         me = inner(self)
-        where = numbers.index(tx, index)
+        where = ssize(tx, index)
         if me.maxlen is not None and len(me.items) >= me.maxlen:
             tx.raise_(IndexError, "deque already at its maximum size")
-        items = me.items[:]
-        items.insert(where, value)
-        me.store(tx, items)
+        where = max(where + len(me.items), 0) if where < 0 else min(where, len(me.items))
+        me.splice(tx, where, where, [value])
         return NONE
 
     def remove(tx, self, value, /):
@@ -296,7 +301,7 @@ class DequeMethods(Methods, of=deque):
             if me.version != version:
                 tx.raise_(IndexError, "deque mutated during remove().")
             if same:
-                me.store(tx, me.items[:at] + me.items[at + 1:])
+                me.splice(tx, at, at + 1, [])
                 return NONE
         tx.raise_(ValueError, f"{tx.text_of(value)} is not in deque")
 
@@ -331,9 +336,9 @@ def copy_of(tx: Any, holder: VariableTracker) -> VariableTracker:
 def take(tx: Any, me: DequeVariable, at: int) -> VariableTracker:
     if not me.items:
         tx.raise_(IndexError, "pop from an empty deque")
-    items = me.items[:]
-    value = items.pop(at)
-    me.store(tx, items)
+    at %= len(me.items)
+    value = me.items[at]
+    me.splice(tx, at, at + 1, [])
     return real(tx, value)
 
 

@@ -37,10 +37,10 @@ def move_to(iterator: Any, index: int | None) -> None:
         next(iterator, None)
 
 
-def move_back_to(iterator: Any, index: int) -> None:
-    """Set a reversed iterator; -1: exhausted."""
-    iterator.__setstate__(index)
-    if index < 0:
+def move_back_to(iterator: Any, index: int | None) -> None:
+    """Set a reversed iterator; None: exhaust it."""
+    iterator.__setstate__(-1 if index is None else index)
+    if index is None:
         next(iterator, None)
 
 

@@ -416,11 +416,11 @@ class EnumerateIterator(IteratorVariable):
 
 
 class ReversedIterator(IteratorVariable):
-    """``reversed`` of a sequence (reversed_next, listreviter_next)."""
+    """``reversed`` of a sequence (reversed_next, listreviter_next); at -1 it is at the end, at None exhausted."""
 
     __slots__ = ("sequence", "index")
 
-    def __init__(self, sequence: VariableTracker, index: int, source: Any = None) -> None:
+    def __init__(self, sequence: VariableTracker, index: int | None, source: Any = None) -> None:
         self.sequence, self.index, self.source = sequence, index, source
 
     def py_type(self) -> type:
@@ -430,27 +430,32 @@ class ReversedIterator(IteratorVariable):
         return [self.sequence]
 
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
-        if self.index < 0:
+        index = self.index
+        if index is None:
             return None
         items = getattr(inner(self.sequence), "items", None)
-        if isinstance(items, list):                       # listreviter_next reads the list itself
-            value = real(tx, items[self.index]) if self.index < len(items) else None
+        if index < 0:
+            value = None
+        elif isinstance(items, list):                       # listreviter_next reads the list itself
+            value = real(tx, items[index]) if index < len(items) else None
         else:
-            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(self.index)))
-        self.advance(tx, index=-1 if value is None else self.index - 1)
+            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
+        self.advance(tx, index=None if value is None else index - 1)
         return value
 
     def length_hint(self, tx: Any) -> int:
+        if self.index is None:
+            return 0
         return self.index + 1 if self.index < cmp.length(tx, self.sequence).as_constant() else 0
 
     def rebuild(self, out: Any) -> None:
         out.call_function(reversed_at, self.sequence, self.index)
 
 
-def reversed_at(sequence: Any, index: int) -> Any:
-    """``reversed(sequence)`` that gives item `index` next; of lists by the base class."""
+def reversed_at(sequence: Any, index: int | None) -> Any:
+    """``reversed(sequence)`` that gives item `index` next, None: exhausted; of lists by the base class."""
     iterator = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
-    if index < 0:
+    if index is None:
         return exhausted(iterator)
     iterator.__setstate__(index)
     return iterator

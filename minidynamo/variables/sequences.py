@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import torch
@@ -88,7 +89,7 @@ class SequenceVariable(TypeAttributesOnly):
         if symbol == "*":
             times = other.nb_unary(tx, "index")
             if times is not NotImplemented:
-                return self.of_same_kind(self.items * times.as_constant())
+                return self.of_same_kind(repeated(tx, self.items, times))
         return NotImplemented
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
@@ -99,6 +100,22 @@ class SequenceVariable(TypeAttributesOnly):
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
+
+
+def repeated(tx: Any, items: list[VariableTracker], times: VariableTracker) -> list[VariableTracker]:
+    """list_repeat, with sequence_repeat's check of the number."""
+    try:
+        return items * times.as_constant()
+    except (OverflowError, MemoryError) as error:
+        tx.raise_real(error)
+
+
+def ssize(tx: Any, value: VariableTracker) -> int:
+    """An index argument as ``PyLong_AsSsize_t`` takes it."""
+    number = numbers.index(tx, value)
+    if not -sys.maxsize - 1 <= number <= sys.maxsize:
+        tx.raise_(OverflowError, "Python int too large to convert to C ssize_t")
+    return number
 
 
 def sequence_compare(tx: Any, symbol: str, left: Any, right: Any) -> VariableTracker:
@@ -231,23 +248,31 @@ class ListVariable(Unhashable, SequenceVariable):
         tx.journal.set(self, "items", items)
         tx.modified(self)
 
+    def splice(self, tx: Any, start: int, stop: int, values: list[VariableTracker]) -> None:
+        """``self[start:stop] = values`` with indices within range: the way of all small changes."""
+        tx.journal.splice(self.items, start, stop, values)
+        tx.modified(self)
+
     def append(self, tx: Any, value: VariableTracker) -> None:
         tx.journal.append(self.items, value)
         tx.modified(self)
 
     def extend(self, tx: Any, values: VariableTracker) -> None:
         if values is self or values.fast_items and values.fast_items(tx) is not None:
-            self.store(tx, self.items + list(values.fast_items(tx)))
+            self.splice(tx, len(self.items), len(self.items), list(values.fast_items(tx)))
             return
         for value in iters.iterate(tx, values):       # as list_extend: items arrive one by one
             self.append(tx, value)
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
         where = self.position(tx, key, "assignment ")
-        items = self.items[:]
+        if not isinstance(where, slice):
+            self.splice(tx, where, where + 1, [] if value is None else [value])
+            return
         if value is None:
+            items = self.items[:]
             del items[where]
-        elif isinstance(where, slice):
+        else:
             if not iters.has_iter(value):
                 must = "can only assign an iterable" if (where.step or 1) == 1 else "must assign iterable to extended slice"
                 tx.raise_(TypeError, must)
@@ -257,8 +282,6 @@ class ListVariable(Unhashable, SequenceVariable):
                 items[where] = new
             except ValueError as error:
                 tx.raise_real(error)
-        else:
-            items[where] = value
         self.store(tx, items)
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
@@ -271,7 +294,7 @@ class ListVariable(Unhashable, SequenceVariable):
             times = other.nb_unary(tx, "index")
             if times is NotImplemented:
                 return NotImplemented
-            self.store(tx, self.items * times.as_constant())
+            self.store(tx, repeated(tx, self.items, times))
             return self
         return NotImplemented
 
@@ -288,29 +311,30 @@ class ListMethods(Methods, of=list):
         return tx.wrap(None)
 
     def insert(tx, self, index, object, /):
-        items = inner(self).items[:]
-        items.insert(numbers.index(tx, index), object)
-        inner(self).store(tx, items)
+        where = ssize(tx, index)
+        size = len(inner(self).items)
+        where = max(where + size, 0) if where < 0 else min(where, size)
+        inner(self).splice(tx, where, where, [object])
         return tx.wrap(None)
 
     def pop(tx, self, index=None, /):
         me = inner(self)
-        where = -1 if index is None else numbers.index(tx, index)
-        if not me.items:
+        where = -1 if index is None else ssize(tx, index)
+        size = len(me.items)
+        if not size:
             tx.raise_(IndexError, "pop from empty list")
-        items = me.items[:]
-        try:
-            value = items.pop(where)
-        except IndexError as error:
-            tx.raise_real(error)
-        me.store(tx, items)
+        where += size if where < 0 else 0
+        if not 0 <= where < size:
+            tx.raise_(IndexError, "pop index out of range")
+        value = me.items[where]
+        me.splice(tx, where, where + 1, [])
         return real(tx, value)
 
     def remove(tx, self, value, /):
         me = inner(self)
         for at, item in enumerate(list(me.items)):
             if cmp.same_or_equal(tx, real(tx, item), value):
-                me.store(tx, me.items[:at] + me.items[at + 1:])
+                me.splice(tx, at, at + 1, [])
                 return tx.wrap(None)
         tx.raise_(ValueError, "list.remove(x): x not in list")
 
