@@ -55,7 +55,7 @@ def calls_the_insides_of_python(x):
 @met_by("MD0106", X, "x + 1")
 def evaluates(x, text):
     y = x * 2
-    return y, builtins.eval(text + " * 1", {"x": 3})
+    return y, builtins.eval(builtins.compile(text, "text", "eval", 0, False, 2), {"x": 3})
 
 
 @met_by("MD0109", X)

@@ -13,7 +13,7 @@ from minidynamo.interp.names import load_name_global
 from minidynamo.interp.stack_ops import pop, unbound_cell
 from minidynamo.interp.state import Frame
 from minidynamo.model.tables import meaning
-from minidynamo.model.variable import VariableTracker, real
+from minidynamo.model.variable import VariableTracker, defines, real
 from minidynamo.protocol import attrs
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.class_making import bases_of, most_derived
@@ -98,26 +98,6 @@ def setup_annotations(tx: Any, frame: Frame, op: Any) -> None:
         space.mp_ass_subscript(tx, tx.wrap("__annotations__"), DictVariable({}))
 
 
-def locals_namespace(tx: Any, frame: Frame, call: str) -> Any:
-    """PyFrame_FastToLocals: one dict for each frame, brought up to date at each call; from 3.13 on a new one (PEP 667)."""
-    if frame.class_dict is not None:
-        return frame.class_dict
-    code = frame.program.code
-    if code is None or not code.co_flags & CO_OPTIMIZED:
-        tx.stop(reasons.LOCALS_CALL, name=call)
-    space = frame.namespace
-    if space is None or tx.python_version >= (3, 13):
-        space = DictVariable({})
-        tx.journal.set(frame, "namespace", space)
-    for name in dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars)):
-        value = frame.cells[name].get(tx) if name in frame.cells else frame.local.get(name)
-        if value is None:
-            space.delete_item(tx, tx.wrap(name))
-        else:
-            space.set_item(tx, tx.wrap(name), value)
-    return space
-
-
 # ---------------------------------------------------------------- running a body
 def run_body(tx: Any, function: FunctionVariable, space: VariableTracker) -> VariableTracker:
     """Inline a body of code whose locals are `space`."""
@@ -190,22 +170,33 @@ def call_eval(tx, source, space=None, local=None, /):
 
 
 def run_text(tx: Any, source: VariableTracker, space: Any, local: Any, mode: str) -> VariableTracker:
-    """Code from a constant text, in namespaces that are values of this trace; by default those of the running frame."""
-    if space is None or exceptions_none(space):
-        scope = tx.frame.scope
-        space = local if local is not None and not exceptions_none(local) else locals_namespace(tx, tx.frame, f"{mode}()")
-    else:
-        scope = tx.scope_of_namespace(space)
+    """builtin_exec_impl and builtin_eval_impl: code from a literal text, in namespaces that are values of this trace."""
+    space, local = given(space), given(local)
+    if local is not None and not defines(local.py_type(), "__getitem__"):
+        tx.raise_(TypeError, "locals must be a mapping" if mode == "eval" else
+                  f"locals must be a mapping or None, not {local.py_type().__name__}")
+    if space is not None and not issubclass(space.py_type(), dict):
+        tx.raise_(TypeError, f"exec() globals must be a dict, not {space.py_type().__name__}" if mode == "exec" else
+                  "globals must be a real dict; try eval(expr, {}, mapping)"
+                  if defines(space.py_type(), "__getitem__") else "globals must be a dict")
+    scope = tx.frame.scope if space is None else tx.scope_of_namespace(space)
     if scope is None:
         tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
-    text = source.as_constant()
-    if isinstance(text, str):
-        text = compiled(tx, text.lstrip(" \t") if mode == "eval" else text, "<string>", mode,
+    if local is None:
+        local = tx.local_namespace() if space is None else space
+    if scope.value is not None and scope.value.find(tx, tx.wrap("__builtins__")) is None:
+        scope.value.set_item(tx, tx.wrap("__builtins__"), tx.builtins_namespace())
+    code = source.as_constant()
+    if isinstance(code, str):
+        code = compiled(tx, code.lstrip(" \t") if mode == "eval" else code, "<string>", mode,
                         tx.frame.program.flags & FUTURE_FLAGS)
-    if not isinstance(text, types.CodeType) or text.co_freevars:
+    if not isinstance(code, types.CodeType) or code.co_freevars:
         tx.stop(reasons.EXEC_EVAL, name=f"{mode}()")
-    function = FunctionVariable.made(tx, text, scope)
-    return run_body(tx, function, space if local is None or exceptions_none(local) else local)
+    return run_body(tx, FunctionVariable.made(tx, code, scope), local)
+
+
+def given(value: VariableTracker | None) -> VariableTracker | None:
+    return None if value is None or value.py_type() is type(None) else value
 
 
 @meaning(compile)
@@ -242,9 +233,4 @@ def compiled(tx: Any, text: str, filename: str, mode: str, flags: int) -> types.
     return code
 
 
-def exceptions_none(value: VariableTracker) -> bool:
-    return value.py_type() is type(None)
-
-
-CO_OPTIMIZED = 0x1
 FUTURE_FLAGS = 0x1000000 | 0x800000 | 0x400000 | 0x200000 | 0x100000 | 0x80000 | 0x40000 | 0x20000

@@ -13,7 +13,9 @@ from minidynamo.observe import say, wants
 from minidynamo.protocol.calls import bind
 from minidynamo.reasons import Stop
 from minidynamo.sources import Cell, Local
+from minidynamo.variables import tracebacks
 from minidynamo.variables.cells import CellVariable
+from minidynamo.variables.constants import ConstantVariable
 
 Handler = Callable[[Any, Frame, Any], Any]
 
@@ -98,6 +100,7 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
             result = op.cache(tx, frame, op)
         except Raised as raised:
             tx.frame = frame
+            note_passage(tx, frame, op, raised)
             if op.handler is not None:
                 unwind(tx, frame, op, raised)
                 continue
@@ -148,6 +151,7 @@ def run(tx: Any, frame: Frame) -> str:
                 result = op.cache(tx, frame, op)
             except Raised as raised:
                 tx.frame = frame
+                note_passage(tx, frame, op, raised)
                 if op.handler is None:
                     if raised.exc.source is not None:
                         tx.stop(reasons.RAISE_EXISTING, type=raised.exc.py_type().__name__)
@@ -162,24 +166,30 @@ def run(tx: Any, frame: Frame) -> str:
         tx.frame = caller
 
 
+def note_passage(tx: Any, frame: Frame, op: Any, raised: Raised) -> None:
+    """The ``error`` label of ceval.c: the traceback grows, unless an exception is only passed on."""
+    if op.name != "RERAISE" and not (op.name == "RAISE" and op.arg == 0):
+        tracebacks.passed(tx, raised.exc, frame, op.pos.lineno)
+
+
 def unwind(tx: Any, frame: Frame, op: Any, raised: Raised) -> None:
     """exception_unwind in ceval.c: cut the stack, push lasti if asked, push the exception, jump."""
     target, depth, push_lasti = op.handler
     del frame.stack[depth:]
     if push_lasti:
-        frame.stack.append(tx.wrap(0))
+        frame.stack.append(LastInstruction(frame.op))
     frame.stack.append(raised.exc)
-    exceptions_seen(tx, raised.exc)
     frame.pc = target
 
 
-def exceptions_seen(tx: Any, exc: VariableTracker) -> None:
-    """The exception object now lives in the program; it has a traceback no code of ours can make.
+class LastInstruction(ConstantVariable):
+    """The offset that lies below an exception on the stack, for RERAISE; the op at it."""
 
-    One from outside comes here only by being raised again in this very frame, which adds nothing to its traceback.
-    """
-    if exc.source is None and exc.raised_at is None:
-        tx.journal.set(exc, "raised_at", tx.root_step)
+    __slots__ = ("op",)
+
+    def __init__(self, op: Any) -> None:
+        super().__init__(0)
+        self.op = op
 
 
 def inline(tx: Any, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
@@ -205,18 +215,13 @@ def run_generator(tx: Any, frame: Frame, error: Raised | None, fresh: bool) -> s
     if frame.depth >= tx.config.max_inline_depth:
         tx.stop(reasons.RECURSION_DEPTH, depth=frame.depth)
     if error is not None:
+        if frame.handled is not None:           # gen_send_ex2: in an except clause of the generator's own
+            tx.chain(error.exc)
+        tracebacks.passed(tx, error.exc, frame, frame.program.firstlineno if frame.op is None else frame.op.pos.lineno)
         if fresh or frame.op is None or frame.op.handler is None:
-            exceptions_context(tx, error)
             raise error
-        exceptions_context(tx, error)
         unwind(tx, frame, frame.op, error)
     return run(tx, frame)
-
-
-def exceptions_context(tx: Any, error: Raised) -> None:
-    """An exception thrown in gets the context of what is handled inside."""
-    if hasattr(error.exc, "context"):
-        tx.chain(error.exc)
 
 
 def make_frame(tx: Any, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> Frame:

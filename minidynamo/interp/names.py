@@ -17,6 +17,9 @@ from minidynamo.sources import Builtin, Imported
 
 def load_name_global(tx: Any, scope: Scope, name: str) -> VariableTracker:
     """LOAD_GLOBAL: what the trace wrote, the globals dict, then builtins."""
+    if scope.value is not None:
+        found = scope.value.find(tx, tx.wrap(name))              # type: ignore[attr-defined]
+        return load_builtin(tx, scope, name) if found is None else found
     if name in scope.written:
         value = scope.written[name]
         if value is not None:
@@ -33,10 +36,12 @@ def load_name_global(tx: Any, scope: Scope, name: str) -> VariableTracker:
 
 
 def load_builtin(tx: Any, scope: Scope, name: str) -> VariableTracker:
-    own = scope.mapping.get("__builtins__", builtins)
+    own: Any = scope.mapping.get("__builtins__", builtins)
+    if scope.value is not None:
+        own = scope.value.mp_subscript(tx, tx.wrap("__builtins__")).identity()
     if own is not builtins and own is not builtins.__dict__:
         tx.stop(reasons.UNSUPPORTED_OP, opcode="LOAD_GLOBAL with replaced builtins")
-    if name not in scope.written:
+    if scope.value is None and name not in scope.written:
         tx.guard(HasKey(scope.root_source(), name, False))
     if name not in builtins.__dict__:
         tx.guard(HasKey(tx.builtins_source, name, False))
@@ -60,7 +65,9 @@ def store_global(tx: Any, frame: Frame, op: Any) -> None:
 @handles("DELETE_GLOBAL")
 def delete_global(tx: Any, frame: Frame, op: Any) -> None:
     scope, name = frame.scope, op.arg
-    if name in scope.written:
+    if scope.value is not None:
+        there = scope.value.find(tx, tx.wrap(name)) is not None  # type: ignore[attr-defined]
+    elif name in scope.written:
         there = scope.written[name] is not None
     else:
         there = name in scope.mapping
@@ -135,6 +142,8 @@ def import_name(tx: Any, frame: Frame, op: Any) -> None:
 def absolute_name(tx: Any, frame: Frame, name: str, level: int) -> str:
     if not level:
         return name
+    if frame.scope.value is not None:
+        tx.stop(reasons.IMPORT_UNKNOWN, name="." * level + name)
     package = frame.scope.mapping.get("__package__") or frame.scope.mapping.get("__name__", "").rpartition(".")[0]
     base = package.rsplit(".", level - 1)[0] if level > 1 else package
     return f"{base}.{name}" if name else base

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
-from minidynamo.interp import class_bodies, loop
-from minidynamo.interp.state import PreviousException, Scope
+from minidynamo.interp import loop
+from minidynamo.interp.state import DictScope, PreviousException, Scope
 from minidynamo.model.tables import C_MEMBERS
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
@@ -19,13 +19,13 @@ from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
     addresses,
-    builtins_, class_making, exceptions, formatting, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops,
-    typing_, weakrefs,
+    builtins_, class_making, exceptions, formatting, frames, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols,
+    torch_ops, typing_, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.functions import BoundCMethodVariable
+from minidynamo.variables.c_functions import BoundCMethodVariable
 from minidynamo.variables.generators import GeneratorVariable
 from minidynamo.variables.iterators import (
     DictIterator, RangeIterator, ReversedIterator, SequenceIterator, SetIterator)
@@ -105,7 +105,20 @@ class Services:
         return formatting.format_text(self, pattern, formatting.Fields(args, kwargs))
 
     def default_repr(self, value: VariableTracker) -> VariableTracker:
-        self.stop(reasons.ID_OF_VALUE, call="repr() of an object without __repr__")
+        """object_repr."""
+        cls = self.class_of(value.py_type())
+        module = self.catching(AttributeError, lambda: cls.tp_getattro(self, "__module__"))
+        name = cls.tp_getattro(self, "__qualname__").as_constant()
+        if module is not None and module.py_type() is str and module.as_constant() != "builtins":
+            name = f"{module.as_constant()}.{name}"
+        return self.text_with_address(f"<{name} object at ", value)
+
+    def text_with_address(self, before: str, value: VariableTracker, after: str = ">") -> VariableTracker:
+        """A repr that shows where `value` is: its characters are not known while tracing."""
+        return symbol_text.SymTextVariable([before, (symbol_text.hex_address, value, ()), after])
+
+    def hash_by_address(self, value: VariableTracker) -> VariableTracker:
+        return addresses.HashVariable(self, value)
 
     def checked_text(self, name: str, value: VariableTracker) -> VariableTracker:
         if not issubclass(value.py_type(), str):
@@ -277,7 +290,10 @@ class Services:
         return namespaces.namespace_of(self, obj)
 
     def scope_of_namespace(self, space: VariableTracker) -> Scope | None:
-        return space.scope if isinstance(space, namespaces.ScopeNamespace) else None
+        """The globals that exec and eval make of a dict."""
+        if isinstance(space, namespaces.ScopeNamespace):
+            return space.scope
+        return DictScope(space, self.root_step) if space.__class__ in (DictVariable, namespaces.PartialDict) else None
 
     def type_new(self, meta: ClassVariable, args: list, kwargs: dict) -> VariableTracker:
         return class_making.type_new(self, meta, args, kwargs)
@@ -299,11 +315,20 @@ class Services:
 
     def globals_namespace(self) -> VariableTracker:
         """``globals()`` of the running frame."""
-        return namespaces.scope_namespace(self, self.frame.scope)
+        return self.scope_value(self.frame.scope)
 
-    def locals_namespace(self, call: str) -> VariableTracker:
+    def scope_value(self, scope: Scope) -> VariableTracker:
+        return namespaces.scope_namespace(self, scope) if scope.value is None else scope.value
+
+    def builtins_namespace(self) -> VariableTracker:
+        return namespaces.scope_namespace(self, self.scope_of(builtins.__dict__))
+
+    def frame_value(self, frame: Any) -> VariableTracker:
+        return frames.frame_value(self, frame)
+
+    def local_namespace(self) -> VariableTracker:
         """``locals()`` of the running frame."""
-        return class_bodies.locals_namespace(self, self.frame, call)
+        return frames.local_namespace(self, self.frame)
 
     def lazy_module_attribute(self, module: VariableTracker, name: str) -> VariableTracker:
         self.unsupported(module, f".{name} by __getattr__")
@@ -333,6 +358,9 @@ class Services:
 
     # ---- names
     def write_global(self, scope: Scope, name: str, value: VariableTracker | None) -> None:
+        if scope.value is not None:
+            scope.value.mp_ass_subscript(self, ConstantVariable(name), value)
+            return
         self.journal.put(scope.written, name, value)
         self.journal.set(scope, "seen", {k: v for k, v in scope.seen.items() if k != name})
         if id(scope) not in self.changed:

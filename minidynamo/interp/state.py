@@ -40,6 +40,7 @@ class Scope(Changed):
 
     __slots__ = ("mapping", "is_root", "seen", "written", "name")
     kind = "global"
+    value: VariableTracker | None = None              # the dict, where it is a value of the trace
 
     def __init__(self, mapping: dict[str, Any], is_root: bool) -> None:
         self.mapping, self.is_root = mapping, is_root
@@ -73,12 +74,29 @@ class Scope(Changed):
     def root_source(self) -> DictRoot:
         return DictRoot(self.mapping, self.name)
 
+    def module_name(self, tx: Any) -> VariableTracker | None:
+        """``__name__``, which functions and classes made here take as their module; None where there is none."""
+        return tx.wrap(self.mapping["__name__"]) if "__name__" in self.mapping else None
+
+
+class DictScope(Scope):
+    """The globals of code run by exec or eval in a dict of the program's: its names are the dict's items."""
+
+    __slots__ = ("value", "made_at")
+
+    def __init__(self, value: Any, made_at: int) -> None:
+        super().__init__({}, False)
+        self.value, self.made_at = value, made_at
+
+    def module_name(self, tx: Any) -> VariableTracker | None:
+        return self.value.find(tx, tx.wrap("__name__"))          # type: ignore[union-attr]
+
 
 class Frame:
     """Program counter, value stack, locals and cells of one traced call."""
 
     __slots__ = ("program", "ops", "pc", "stack", "local", "cells", "scope", "caller", "function", "op",
-                 "result", "is_root", "handled", "class_dict", "namespace", "depth")
+                 "result", "is_root", "handled", "class_dict", "depth", "namespace", "value")
 
     def __init__(self, program: Program, scope: Scope, caller: Frame | None, function: Any = None) -> None:
         self.program, self.ops, self.scope, self.caller, self.function = program, program.ops, scope, caller, function
@@ -91,5 +109,6 @@ class Frame:
         self.is_root = False
         self.handled: VariableTracker | None = None   # a suspended generator's own exc_info
         self.class_dict: VariableTracker | None = None
-        self.namespace: Any = None                    # the dict that ``locals()`` gave
+        self.namespace: VariableTracker | None = None      # what locals() gave
+        self.value: VariableTracker | None = None          # the frame object, once somebody asked for it
         self.depth = 0 if caller is None else caller.depth + 1

@@ -268,7 +268,6 @@ class Tracer(Services):
         if exc.source is not None:
             self.stop(reasons.RAISE_EXISTING, type=exc.py_type().__name__)
         exceptions.chain(self, exc, self.handled)
-        self.journal.set(exc, "trace", object())
         raise Raised(exc)
 
     def raise_real(self, error: BaseException) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.interp.loop import handles
+from minidynamo.interp.loop import LastInstruction, handles
 from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame, PreviousException
 from minidynamo.model.tracer import Raised
@@ -27,7 +27,11 @@ def raise_varargs(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("RERAISE")
 def reraise(tx: Any, frame: Frame, op: Any) -> None:
-    raise Raised(pop(tx, frame))
+    exc = pop(tx, frame)
+    origin = frame.stack[-op.arg] if op.arg else None
+    if isinstance(origin, LastInstruction):
+        frame.op = origin.op                             # the line that the frame shows
+    raise Raised(exc)
 
 
 @handles("PUSH_EXC_INFO")

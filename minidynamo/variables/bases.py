@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol.attrs import attribute_error, generic_getattr
@@ -24,11 +23,8 @@ class HashedByIdentity(VariableTracker):
         return ConstantVariable(symbol == "==")
 
     def tp_hash(self, tx: Any) -> VariableTracker:
-        """The hash of an address: real only for objects that exist."""
-        try:
-            return ConstantVariable(hash(self.as_object()))
-        except Exception:
-            tx.stop(reasons.ID_OF_VALUE, call="hash()")
+        """The hash of an address."""
+        return tx.hash_by_address(self)
 
 
 class Unhashable(VariableTracker):

@@ -13,7 +13,7 @@ from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.sequences import inner, sort_items
+from minidynamo.variables.sequences import inner
 from minidynamo.variables.symbols import SymVariable
 
 
@@ -131,14 +131,17 @@ def call_globals(tx):
 
 @meaning(locals)
 def call_locals(tx):
-    return tx.locals_namespace("locals()")
+    return tx.local_namespace()
 
 
 @meaning(vars)
 def call_vars(tx, obj=None, /):
     if obj is None:
-        return tx.locals_namespace("vars()")
-    return obj.tp_getattro(tx, "__dict__")
+        return tx.local_namespace()
+    space = attrs.getattr_or_none(tx, obj, "__dict__")
+    if space is None:
+        tx.raise_(TypeError, "vars() argument must have __dict__ attribute")
+    return space
 
 
 @meaning(bool)
@@ -335,15 +338,6 @@ for kind_ in (tuple, str, bytes, int, float, complex):
     meaning(vars(kind_)["__getnewargs__"])(new_arguments)
 
 
-@meaning(dir)
-def call_dir(tx, obj=None, /):
-    if obj is not None:
-        tx.stop(reasons.LOCALS_CALL, name="dir()")
-    names = iters.collect(tx, tx.locals_namespace("dir()"))
-    sort_items(tx, names, None, None)
-    return tx.list_of(names)
-
-
 @meaning(object)
 def call_object(tx):
     return tx.plain_object()
@@ -358,57 +352,54 @@ def repr_of_container(tx: Any, value: VariableTracker) -> VariableTracker:
             if part.owner is not collections.deque else "[...]"))
     tx.repr_running.append(part)
     try:
-        return ConstantVariable(container_text(tx, value, part))
+        before, items, after = container_text(tx, value, part)
     finally:
         tx.repr_running.pop()
+    pieces = [piece for item in items for piece in (ConstantVariable(", "), item)]
+    return tx.join_text([ConstantVariable(before), *pieces[1:], ConstantVariable(after)])
 
 
-def container_text(tx: Any, value: VariableTracker, part: Any) -> str:
-    def show(item: VariableTracker) -> str:
-        return tx.text_of(real(tx, item))
+Text = tuple[str, list[VariableTracker], str]
+
+
+def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
+    def show(items: list[VariableTracker]) -> list[VariableTracker]:
+        return [inner(text.to_repr(tx, real(tx, item))) for item in items]
     owner = part.owner
     if issubclass(owner, dict):
         return dict_text(tx, value, part, show)
-    if owner is collections.deque:
-        limit = f", maxlen={part.maxlen}" if part.maxlen is not None else ""
-        return f"{value.py_type().__name__}([{', '.join(map(show, part.items))}]{limit})"
-    if owner is list:
-        return "[" + ", ".join(map(show, part.items)) + "]"
-    if owner is tuple:
-        return named_text(value, part, show) or tuple_text([show(i) for i in part.items])
     name = value.py_type().__name__
-    body = ", ".join(map(show, part.ordered(tx)))
+    if owner is collections.deque:
+        return f"{name}([", show(part.items), f"], maxlen={part.maxlen})" if part.maxlen is not None else "])"
+    if owner is list:
+        return "[", show(part.items), "]"
+    if owner is tuple:
+        return tuple_text(tx, value.py_type(), show(part.items))
+    body = show(part.ordered(tx))
     if owner is set and value.py_type() is set:
-        return f"{{{body}}}" if body else "set()"
-    return f"{name}({{{body}}})" if body else f"{name}()"
+        return ("{", body, "}") if body else ("set()", [], "")
+    return (f"{name}({{", body, "})") if body else (f"{name}()", [], "")
 
 
-def dict_text(tx: Any, value: VariableTracker, part: Any, show: Any) -> str:
+def dict_text(tx: Any, value: VariableTracker, part: Any, show: Any) -> Text:
     """dict_repr, odict_repr, defdict_repr."""
     name = value.py_type().__name__
-    body = "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in part.entries.values()) + "}"
-    if part.owner is dict:
-        return body
-    if part.owner is collections.OrderedDict:
-        if not part.entries:
-            return f"{name}()"
-        if tx.python_version >= (3, 12):
-            return f"{name}({body})"
+    if part.owner is collections.OrderedDict and (not part.entries or tx.python_version < (3, 12)):
         pairs = tx.list_of([tx.wrap_tuple([k, v]) for k, v in part.entries.values()])
-        return f"{name}({tx.text_of(pairs)})"
-    return f"{name}({show(part.factory)}, {body})"
+        return f"{name}(", show([pairs]) if part.entries else [], ")"
+    body = [tx.join_text([*show([k]), ConstantVariable(": "), *show([v])]) for k, v in part.entries.values()]
+    if part.owner is dict:
+        return "{", body, "}"
+    if part.owner is collections.OrderedDict:
+        return f"{name}({{", body, "})"
+    return f"{name}({show([part.factory])[0].as_constant()}, {{", body, "})"
 
 
-def tuple_text(items: list[str]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-
-def named_text(value: VariableTracker, part: Any, show: Any) -> str | None:
-    cls = value.py_type()
+def tuple_text(tx: Any, cls: type, items: list[VariableTracker]) -> Text:
+    """tuplerepr, and those of torch.Size and of named tuples."""
     if cls.__module__ == "torch" and cls.__name__ == "Size":
-        return f"torch.Size([{', '.join(map(show, part.items))}])"
-    if hasattr(cls, "_fields"):
-        return f"{cls.__name__}({', '.join(f'{n}={show(i)}' for n, i in zip(cls._fields, part.items))})"
-    return None
-
-
+        return "torch.Size([", items, "])"
+    names = getattr(cls, "_fields", None)
+    if names is not None:
+        return f"{cls.__name__}(", [tx.join_text([ConstantVariable(f"{n}="), i]) for n, i in zip(names, items)], ")"
+    return "(", items, ",)" if len(items) == 1 else ")"

@@ -249,7 +249,9 @@ def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> Variable
         tx.stop(reasons.CLASS_BODY, name=name)
     items = {k.as_constant(): real(tx, v) for k, v in space.entries.values()}
     if "__module__" not in items:
-        items["__module__"] = tx.wrap(tx.frame.scope.mapping.get("__name__"))
+        module = tx.frame.scope.module_name(tx)
+        if module is not None:
+            items["__module__"] = module
     made = make_stand_in(tx, meta, name, bases, items)
     call_set_names(tx, made, items)
     found = lookup_in(tx, made.cls.__mro__[1:], "__init_subclass__")

@@ -193,6 +193,8 @@ def read_own(name: str, missing: Any) -> Any:
     def read(tx: Any, me: ClassVariable) -> VariableTracker:
         if not me.cls.__flags__ & HEAP_TYPE:
             value = getattr(me.cls, name, None)
+            if name == "__abstractmethods__":
+                missing(tx, me)
             if value is None and name == "__annotations__":
                 tx.raise_attribute_error(f"type object '{me.cls.__name__}' has no attribute '__annotations__'", me, name)
             return tx.wrap(value)
@@ -339,6 +341,9 @@ def bind_super(tx: Any, cls: ClassVariable, obj: VariableTracker) -> SuperVariab
     else:
         start = obj.py_type()
         if not is_subtype(start, cls.cls):
+            claimed = attrs.getattr_or_none(tx, obj, "__class__")
+            if isinstance(claimed, ClassVariable) and is_subtype(claimed.cls, cls.cls):
+                return SuperVariable(cls, obj, claimed.cls)
             tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return SuperVariable(cls, obj, start)
 

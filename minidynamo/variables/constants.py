@@ -107,6 +107,7 @@ class ConstantVariable(VariableTracker):
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
         if symbol == "%" and not reflected and type(self.value) in TEXTS:
             return percent_format(tx, self, other)
+        other = tx.builtin_part(other)                            # C looks at the number or text inside an instance
         if other.__class__ is not ConstantVariable:
             if symbol == "*" and type(self.value) in TEXTS:
                 times = other.nb_unary(tx, "index")               # sequence_repeat
@@ -122,6 +123,7 @@ class ConstantVariable(VariableTracker):
             tx.raise_real(error)
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        other = tx.builtin_part(other)
         if other.__class__ is not ConstantVariable:
             return NotImplemented
         result = getattr(type(self.value), cmp.DUNDER[symbol])(self.value, other.value)
@@ -148,7 +150,8 @@ class ConstantVariable(VariableTracker):
     def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
         if type(self.value) not in TEXTS:
             return None
-        if item.__class__ is not ConstantVariable and type(self.value) is str:
+        item = tx.builtin_part(item)
+        if type(self.value) is str and not issubclass(item.py_type(), str):
             tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {tp_name(item.py_type())}")
         return tx.fold(operator.contains, [self, item])
 

@@ -121,11 +121,7 @@ def subset(tx: Any, group: Any, members: list[VariableTracker]) -> VariableTrack
         link = exceptions.read_link(tx, group, slot) if group.obj is not None else getattr(group, slot)
         tx.journal.set(made, slot, None if link is None or exceptions.is_none(link) else link)
     tx.journal.set(made, "suppress", True)                # PyException_SetCause
-    if group.obj is None:
-        tx.journal.set(made, "raised_at", group.raised_at)
-        tx.journal.set(made, "trace", group.trace)
-    elif group.obj.__traceback__ is not None:
-        tx.journal.put(made.fields, "__traceback__", tx.build(group.obj.__traceback__, Attr(group.source, "__traceback__")))
+    exceptions.write_traceback(tx, made, exceptions.read_traceback(tx, group))
     notes = attrs.getattr_or_none(tx, group, "__notes__")
     if notes is not None and issubclass(notes.py_type(), (list, tuple)):
         made.tp_setattro(tx, "__notes__", ListVariable(tx.collect(notes)))

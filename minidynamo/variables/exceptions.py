@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 import types
 from typing import Any
 
@@ -36,12 +35,13 @@ OUTER = Unread("the exception that the caller handles, if any")
 
 
 class ExceptionVariable(ObjectVariable):
-    """An exception instance.  ``raised_at`` is the root step at which it was raised, once it was.
+    """An exception instance.
 
-    ``context`` and ``cause`` are None, a value, or one of the `Unread`; ``suppress`` is None while unread.
+    ``context``, ``cause`` and ``trace`` (``__traceback__``) are None, a value, or one of the `Unread`; ``suppress`` is None
+    while unread.
     """
 
-    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "raised_at", "trace")
+    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "trace")
     kind = "exception"
 
     def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
@@ -50,8 +50,12 @@ class ExceptionVariable(ObjectVariable):
         self.context: VariableTracker | None = None
         self.cause: VariableTracker | None = None
         self.suppress: bool | None = False
-        self.raised_at: int | None = None
-        self.trace: object = None                # another one after each raise: stands for the traceback
+        self.trace: VariableTracker | None = None if obj is None else UNREAD
+
+    @property
+    def raised_at(self) -> int | None:
+        """The root step at which it was raised; None if it can be made again without."""
+        return getattr(self.trace, "made_at", None)
 
     @property
     def args(self) -> list[VariableTracker]:
@@ -65,8 +69,7 @@ class ExceptionVariable(ObjectVariable):
         return tx.class_of(self.cls)
 
     def traceback_value(self, tx: Any) -> VariableTracker:
-        """A traceback: carried about, but it can only be made by raising for real."""
-        return TracebackVariable(self)
+        return read_traceback(tx, self)
 
     # ---- attributes
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
@@ -97,7 +100,7 @@ class ExceptionVariable(ObjectVariable):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        chain = [v for v in (self.context, self.cause) if v is not None and not isinstance(v, Unread)]
+        chain = [v for v in (self.context, self.cause, self.trace) if v is not None and not isinstance(v, Unread)]
         fields = [v for v in self.fields.values() if v is not None]
         return [*((self.args_tuple,) if self.args_written else self.args), *chain, *fields]
 
@@ -141,7 +144,7 @@ class ExceptionVariable(ObjectVariable):
         fresh = self.obj is None
         if self.args_written and not fresh:
             out.set_attribute(self, "args", self.args_tuple)
-        for name, value in (("__context__", self.context), ("__cause__", self.cause)):
+        for name, value in (("__context__", self.context), ("__cause__", self.cause), ("__traceback__", self.trace)):
             if not isinstance(value, Unread) and not (fresh and value is None):
                 out.set_attribute(self, name, optional(value))
         if self.suppress is not None and (not fresh or self.suppress != (self.cause is not None)):
@@ -178,33 +181,6 @@ class ExceptionVariable(ObjectVariable):
         if issubclass(self.cls, OSError) and any(files):
             values += [files[0], None, files[1]]
         return tx.wrap(function(builtin_exception(self.cls)(*values)))
-
-
-class TracebackVariable(VariableTracker):
-    """``exc.__traceback__``."""
-
-    __slots__ = ("exc", "trace")
-    kind = "traceback"
-
-    def __init__(self, exc: ExceptionVariable) -> None:
-        self.exc, self.trace, self.source = exc, exc.trace, None
-
-    def identity(self) -> object:
-        return self if self.trace is None else self.trace
-
-    def py_type(self) -> type:
-
-        return types.TracebackType
-
-    def children(self) -> list[VariableTracker]:
-        return [self.exc]
-
-    @property
-    def lost_at(self) -> int | None:
-        return self.exc.raised_at
-
-    def rebuild(self, out: Any) -> None:
-        raise CannotRebuild(self, "the traceback of an exception raised while tracing")
 
 
 def builtin_exception(cls: type) -> type:
@@ -245,9 +221,9 @@ def read_suppress(tx: Any, exc: ExceptionVariable) -> VariableTracker:
 
 
 def read_traceback(tx: Any, exc: ExceptionVariable) -> VariableTracker:
-    if exc.raised_at is None and exc.obj is None:
-        return ConstantVariable(None)
-    return exc.traceback_value(tx)
+    if exc.trace is UNREAD:
+        return tx.build(exc.obj.__traceback__, Attr(exc.source, "__traceback__"))
+    return optional(exc.trace)
 
 
 EXCEPTION_ATTRIBUTES = {
@@ -288,10 +264,10 @@ def write_suppress(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> N
 
 
 def write_traceback(tx: Any, exc: ExceptionVariable, value: VariableTracker) -> None:
-    if isinstance(value, TracebackVariable) and value.exc is exc and value.trace is exc.trace:
-        return
-    if not is_none(value) or exc.obj is not None or exc.raised_at is not None:
-        tx.unsupported(exc, ".__traceback__ = ...")
+    """BaseException_set_tb."""
+    if not is_none(value) and value.py_type() is not types.TracebackType:
+        tx.raise_(TypeError, "__traceback__ must be a traceback or None")
+    tx.journal.set(exc, "trace", None if is_none(value) else value)
 
 
 EXCEPTION_WRITERS = {"args": write_args, "__context__": write_context, "__cause__": write_cause,
@@ -300,20 +276,12 @@ EXCEPTION_WRITERS = {"args": write_args, "__context__": write_context, "__cause_
 
 def with_traceback(tx, exc, value, /):
     """BaseException_with_traceback; without its traceback an exception can be made again."""
-    if not isinstance(exc, ExceptionVariable) or exc.obj is not None or not is_none(value):
-        tx.stop(reasons.DUNDER_TRACEBACK, text="with_traceback()")
-    if exc.context is OUTER:
+    write_traceback(tx, exc, value)
+    if is_none(value) and exc.context is OUTER:
         read_link(tx, exc, "context")
         tx.journal.set(exc, "context", None)
-    tx.journal.set(exc, "raised_at", None)
+    tx.modified(exc)
     return exc
-
-
-def clear_frames(tx, value, /):
-    """traceback.clear_frames: the frames of inlined calls hold nothing."""
-    if not isinstance(value, TracebackVariable) or value.exc.obj is not None:
-        tx.stop(reasons.DUNDER_TRACEBACK, text="traceback.clear_frames()")
-    return ConstantVariable(None)
 
 
 def exc_info(tx):
@@ -351,7 +319,6 @@ def add_note(tx, exc, note, /):
 
 
 meaning(BaseException.with_traceback)(with_traceback)
-meaning(traceback.clear_frames)(clear_frames)
 meaning(BaseException.add_note)(add_note)
 
 

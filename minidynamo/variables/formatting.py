@@ -27,21 +27,21 @@ def percent(tx: Any, pattern: str, values: VariableTracker) -> VariableTracker:
     given = list(part.items) if is_tuple else [values]
     cls = values.py_type()
     mapping = values if hasattr(cls, "__getitem__") and not is_tuple and not issubclass(cls, str) else None
-    out: list[str] = []
+    out: list[VariableTracker] = []
     at = used = 0
     while at < len(pattern):
         start = pattern.find("%", at)
         if start < 0:
-            out.append(pattern[at:])
+            out.append(ConstantVariable(pattern[at:]))
             break
-        out.append(pattern[at:start])
+        out.append(ConstantVariable(pattern[at:start]))
         found = DIRECTIVE.match(pattern, start)
         if found is None:
             tx.raise_(ValueError, "incomplete format" if pattern.count("(", start) == pattern.count(")", start)
                       else "incomplete format key")
         at = found.end()
         if found["kind"] == "%":
-            out.append("%")
+            out.append(ConstantVariable("%"))
             continue
         parts: dict[str, Any] = {}
         source: Any = None
@@ -64,7 +64,7 @@ def percent(tx: Any, pattern: str, values: VariableTracker) -> VariableTracker:
         out.append(one(tx, found, parts, value, start))
     if used < len(given) and mapping is None:
         tx.raise_(TypeError, "not all arguments converted during string formatting")
-    return ConstantVariable("".join(out))
+    return tx.join_text(out)
 
 
 def take(tx: Any, given: list[VariableTracker], used: int) -> tuple[VariableTracker, int]:
@@ -73,14 +73,14 @@ def take(tx: Any, given: list[VariableTracker], used: int) -> tuple[VariableTrac
     return real(tx, given[used]), used + 1
 
 
-def one(tx: Any, found: re.Match, parts: dict[str, Any], value: VariableTracker, start: int) -> str:
+def one(tx: Any, found: re.Match, parts: dict[str, Any], value: VariableTracker, start: int) -> VariableTracker:
     """unicode_format_arg: one directive."""
     kind = found["kind"]
     precision = "" if parts["precision"] is None else f".{parts['precision']}"
     directive = f"%{found['flags']}{parts['width'] or ''}{precision}"
     if kind in "sra":
         shown = text.convert(tx, value, kind)
-        return (directive + "s") % plain_text(tx, shown)
+        return inner(shown) if directive == "%" else ConstantVariable((directive + "s") % plain_text(tx, shown))
     if kind in "diuoxXeEfFgG":
         number = number_for(tx, kind, value)
     elif kind == "c":
@@ -90,7 +90,7 @@ def one(tx: Any, found: re.Match, parts: dict[str, Any], value: VariableTracker,
         tx.raise_(ValueError, f"unsupported format character '{kind if 31 < ord(kind) < 127 else '?'}' "
                               f"(0x{ord(kind):x}) at index {at}")
     try:
-        return (directive + kind) % number
+        return ConstantVariable((directive + kind) % number)
     except Exception as error:
         tx.raise_real(error)
 
@@ -156,7 +156,7 @@ def format_text(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> Variab
     """do_markup: literal text and fields in turn; a spec may hold fields one level down."""
     if depth == 0:
         tx.raise_(ValueError, "Max string recursion exceeded")
-    out = []
+    out: list[VariableTracker] = []
     parts = iter(formatter_parser(pattern))
     while True:
         try:
@@ -164,9 +164,9 @@ def format_text(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> Variab
         except ValueError as error:
             tx.raise_real(error)
         if found is None:
-            return ConstantVariable("".join(out))
+            return tx.join_text(out)
         literal, name, spec, conversion = found
-        out.append(literal)
+        out.append(ConstantVariable(literal))
         if name is None:
             continue
         value = fields.value(tx, name)
@@ -177,4 +177,4 @@ def format_text(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> Variab
             value = text.convert(tx, value, conversion)
         if "{" in spec or "}" in spec:
             spec = plain_text(tx, format_text(tx, spec, fields, depth - 1))
-        out.append(plain_text(tx, text.to_format(tx, value, spec)))
+        out.append(inner(text.to_format(tx, value, spec)))

@@ -5,14 +5,15 @@ import types
 from typing import Any
 
 from minidynamo import reasons
-from minidynamo.guards.kinds import CodeIs, Equal, SameObject, TypeIs
+from minidynamo.guards.kinds import CodeIs, SameObject, TypeIs
 from minidynamo.model import marks
-from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES, builds, meaning, wraps
+from minidynamo.model.tables import builds, meaning, wraps
+from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, IdKey, VariableTracker, defines, real
 from minidynamo.protocol import calls
-from minidynamo.protocol.attrs import attribute_error, generic_getattr
+from minidynamo.protocol.attrs import attribute_error, generic_getattr, getattr_or_none
 from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
-from minidynamo.variables import torch_ops
+from minidynamo.variables import torch_ops, tracebacks
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.mappings import DictVariable
@@ -104,13 +105,24 @@ class FunctionVariable(HashedByIdentity):
 
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         if self.fn is not None:
-            result = call_marked(tx, self, args, kwargs)
+            try:
+                result = call_marked(tx, self, args, kwargs)
+            except Raised as raised:
+                tracebacks.hidden(tx, raised.exc)
+                raise
             if result is not None:
                 return result
         return tx.inline(self, args, kwargs)
 
     # ---- making it again
+    @property
+    def lost_at(self) -> int | None:
+        """For restarts: a function whose globals are a dict made while tracing is made by Python."""
+        return None if self.fn is not None or self.made_scope.value is None else self.made_scope.made_at
+
     def children(self) -> list[VariableTracker]:
+        if self.lost_at is not None:
+            raise CannotRebuild(self, "a function whose globals are a dict that exec() was given")
         return [*self.parts.values(), *[v for v in self.fields.values() if v is not None]]
 
     def rebuild(self, out: Any) -> None:
@@ -184,14 +196,16 @@ class FunctionVariable(HashedByIdentity):
         return self if obj is None else BoundMethodVariable(self, obj)
 
     def tp_repr(self, tx: Any) -> VariableTracker:
-        tx.stop(reasons.ID_OF_VALUE, call="repr() of a function")
+        """func_repr."""
+        return tx.text_with_address(f"<function {self.tp_getattro(tx, '__qualname__').as_constant()} at ", self)
 
 
 # Attributes that are not in ``__dict__``: the types they take, () for any, None where setting is not modelled.
 FUNCTION_SLOTS: dict[str, tuple[type, ...] | None] = {
     "__name__": (str,), "__qualname__": (str,), "__doc__": (), "__module__": (), "__annotations__": (dict,),
     **dict.fromkeys(("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__dict__", "__class__",
-                     "__builtins__", "__type_params__"), None),
+                     "__builtins__"), None),
+    "__type_params__": (tuple,),
 }
 
 
@@ -222,10 +236,17 @@ def function_part(name: str, bit: int) -> Any:
     return read
 
 
+def type_params(tx: Any, fn: FunctionVariable) -> VariableTracker:
+    """func_get_type_params, since 3.12."""
+    if tx.python_version < (3, 12):
+        attribute_error(tx, fn, "__type_params__")
+    return TupleVariable([]) if fn.fn is None else wrapped_name(tx, fn, "__type_params__")
+
+
 FUNCTION_ATTRIBUTES = {
     "__name__": lambda tx, fn: wrapped_name(tx, fn, "__name__"),
     "__qualname__": lambda tx, fn: wrapped_name(tx, fn, "__qualname__"),
-    "__module__": lambda tx, fn: tx.wrap(fn.made_scope.mapping.get("__name__")) if fn.fn is None
+    "__module__": lambda tx, fn: fn.made_scope.module_name(tx) or tx.wrap(None) if fn.fn is None
     else wrapped_name(tx, fn, "__module__"),
     "__doc__": lambda tx, fn: tx.wrap(doc_of(fn.code)) if fn.fn is None else wrapped_name(tx, fn, "__doc__"),
     "__code__": lambda tx, fn: CodeVariable(fn.code),
@@ -233,8 +254,9 @@ FUNCTION_ATTRIBUTES = {
     "__kwdefaults__": function_part("__kwdefaults__", KWDEFAULTS),
     "__annotations__": function_part("__annotations__", ANNOTATIONS),
     "__closure__": function_part("__closure__", CLOSURE),
+    "__type_params__": type_params,
     "__dict__": function_dict,
-    "__globals__": lambda tx, fn: tx.scope_namespace(fn.scope(tx)),
+    "__globals__": lambda tx, fn: tx.scope_value(fn.scope(tx)),
     "__class__": lambda tx, fn: tx.wrap(types.FunctionType),
 }
 
@@ -387,6 +409,19 @@ class BoundMethodVariable(VariableTracker):
                 and real(tx, self.function).identity() is real(tx, other.function).identity())
         return ConstantVariable(same is (symbol == "=="))
 
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        """method_hash, of two addresses."""
+        return tx.hash_by_address(self)
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        """method_repr."""
+        name = None
+        for attribute in ("__qualname__", "__name__"):
+            name = name or getattr_or_none(tx, real(tx, self.function), attribute)
+        shown = name.as_constant() if name is not None and name.py_type() is str else "?"
+        return tx.join_text([ConstantVariable(f"<bound method {shown} of "), real(tx, self.obj).tp_repr(tx),
+                             ConstantVariable(">")])
+
     def key(self, tx: Any) -> Any:
         return ("bound method", IdKey(real(tx, self.function).identity()), IdKey(real(tx, self.obj).identity()))
 
@@ -406,167 +441,3 @@ def build_method(tx: Any, obj: types.MethodType, source: Any) -> VariableTracker
     tx.guard(TypeIs(source, types.MethodType))
     function = tx.build(obj.__func__, Attr(source, "__func__"))
     return BoundMethodVariable(function, tx.lazy(obj.__self__, Attr(source, "__self__")), source)
-
-
-class CFunctionVariable(HashedByIdentity):
-    """A C callable that is not a class: builtin function, method descriptor, slot wrapper."""
-
-    __slots__ = ("fn",)
-    kind = "C function"
-
-    def __init__(self, fn: Any, source: Any = None) -> None:
-        self.fn, self.source = fn, source
-
-    def py_type(self) -> type:
-        return type(self.fn)
-
-    def as_object(self) -> Any:
-        return self.fn
-
-    def identity(self) -> object:
-        return self.fn
-
-    def shown_name(self) -> str:
-        module = getattr(self.fn, "__module__", None)
-        name = getattr(self.fn, "__qualname__", repr(self.fn))
-        return f"{module}.{name}()" if module not in (None, "builtins") else f"{name}()"
-
-    def rebuild(self, out: Any) -> None:
-        out.load_object_unchecked(self.fn)             # immutable, lives as long as the interpreter
-
-    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
-        marked = torch_ops.call_marked(tx, self.fn, args, kwargs)
-        if marked is not None:
-            return marked
-        result = calls.call_c(tx, self.fn, args, kwargs)
-        if result is not None:
-            return result
-        if torch_ops.is_graph_op(self.fn):
-            return torch_ops.call_op(tx, self.fn, args, kwargs)
-        result = tx.call_slot_wrapper(self.fn, args, kwargs)
-        if result is not None:
-            return result
-        return tx.call_unknown_c(self.fn, args, kwargs)
-
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        if name in ("__name__", "__qualname__", "__module__", "__doc__") and hasattr(self.fn, name):
-            return tx.wrap(getattr(self.fn, name))
-        if name == "__class__":
-            return tx.wrap(type(self.fn))
-        if name == "__self__" and isinstance(self.fn, types.BuiltinFunctionType):
-            return tx.object_value(self.fn.__self__)
-        if not hasattr(self.fn, name):
-            attribute_error(tx, self, name)
-        return super().tp_getattro(tx, name)
-
-    def tp_repr(self, tx: Any) -> VariableTracker:
-        text = repr(self.fn)
-        return tx.stop(reasons.ID_OF_VALUE, call="repr()") if " at 0x" in text else ConstantVariable(text)
-
-    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
-        kind = type(self.fn)
-        if kind is types.ClassMethodDescriptorType:
-            return tx.bound_c_method(tx.class_of(cls), self.fn)
-        if obj is None or kind is types.BuiltinFunctionType:
-            return self
-        return tx.bound_c_method(obj, self.fn)
-
-
-C_CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
-               types.ClassMethodDescriptorType)
-
-
-@builds(types.BuiltinFunctionType)
-def build_builtin(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    """A C function, or a C method bound to some object."""
-    owner = getattr(obj, "__self__", None)
-    if owner is not None and not isinstance(owner, (types.ModuleType, type)) and CALLS.get(obj) is None \
-            and not FOLD.get(obj) and not POLYFILLS.get(obj) and not TORCH_RULES.get(obj) \
-            and not torch_ops.is_graph_op(obj):
-        raw = tx.c_method_of(type(owner), obj.__name__)
-        if raw is not None:
-            tx.guard(TypeIs(source, type(obj)))
-            tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
-            return tx.bound_c_method(tx.build(owner, Attr(source, "__self__")), raw, source)
-    if isinstance(owner, type) and not isinstance(owner, types.ModuleType):
-        tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
-        raw = tx.c_method_of(owner, obj.__name__)
-        if raw is not None:
-            return tx.bound_c_method(tx.build(owner, Attr(source, "__self__")), raw, source)
-    tx.guard(SameObject(source, obj))
-    return CFunctionVariable(obj, source)
-
-
-@builds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
-def build_descriptor(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    tx.guard(SameObject(source, obj))
-    return CFunctionVariable(obj, source)
-
-
-@builds(types.MethodWrapperType)
-def build_method_wrapper(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    tx.guard(TypeIs(source, types.MethodWrapperType))
-    tx.guard(Equal(Attr(source, "__name__"), obj.__name__))
-    raw = tx.c_method_of(type(obj.__self__), obj.__name__)
-    return tx.bound_c_method(tx.build(obj.__self__, Attr(source, "__self__")), raw, source)
-
-
-@wraps(*C_CALLABLES)
-def wrap_c_callable(tx: Any, obj: Any) -> VariableTracker:
-    return CFunctionVariable(obj)
-
-
-class BoundCMethodVariable(VariableTracker):
-    """A C method bound to a value: ``[].append``, ``"".join``, ``x.sum``."""
-
-    __slots__ = ("obj", "raw")
-    kind = "bound C method"
-
-    def __init__(self, obj: VariableTracker, raw: Any, source: Any = None) -> None:
-        self.obj, self.raw, self.source = obj, raw, source
-
-    def py_type(self) -> type:
-        return types.MethodWrapperType if isinstance(self.raw, types.WrapperDescriptorType) \
-            else types.BuiltinFunctionType
-
-    def shown_name(self) -> str:
-        return f"{self.raw.__qualname__}()"
-
-    def children(self) -> list[VariableTracker]:
-        return [self.obj]
-
-    def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(bind_raw)
-        out.callable_done()
-        out.load_object_unchecked(self.raw)
-        out.load(self.obj)
-        out.call(2)
-
-    def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
-        return CFunctionVariable(self.raw).tp_call(tx, [real(tx, self.obj), *args], kwargs)
-
-    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
-        if name == "__self__":
-            return real(tx, self.obj)
-        if name in ("__name__", "__qualname__", "__doc__"):
-            return tx.wrap(getattr(self.raw, name))
-        return super().tp_getattro(tx, name)
-
-    def key(self, tx: Any) -> Any:
-        return ("bound C method", IdKey(self.raw), IdKey(real(tx, self.obj).identity()))
-
-    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if not isinstance(other, BoundCMethodVariable) or symbol not in ("==", "!="):
-            return NotImplemented
-        same = self.raw is other.raw and real(tx, self.obj).identity() is real(tx, other.obj).identity()
-        return ConstantVariable(same is (symbol == "=="))
-
-
-def bind_raw(raw: Any, obj: Any) -> Any:
-    """``raw.__get__(obj, type(obj))``, the way attribute access binds a C method.
-
-    The type is always given: method_get in descrobject.c reads it unasked for methods that want their class.
-    """
-    return raw.__get__(None, obj) if issubclass(type(obj), type) and isinstance(raw, types.ClassMethodDescriptorType) \
-        else raw.__get__(obj, type(obj))

@@ -4,7 +4,6 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
 from minidynamo.model.tables import builds_when
@@ -296,9 +295,7 @@ class ObjectVariable(VariableTracker):
             return ConstantVariable(as_hash(tx.builtin_part(result).as_constant()))
         if self.inner is not None:
             return self.inner.tp_hash(tx)
-        if self.obj is None:
-            tx.stop(reasons.ID_OF_VALUE, call="hash()")
-        return ConstantVariable(object.__hash__(self.obj))
+        return tx.hash_by_address(self)
 
     def hash_runs_code(self, tx: Any) -> bool:
         return special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__")

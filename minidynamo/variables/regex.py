@@ -1,13 +1,14 @@
 """Regular expressions over literals: patterns are compiled and matched while tracing (Modules/_sre)."""
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import builds, meaning, wraps
-from minidynamo.model.variable import NotConstant, VariableTracker, real
+from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
@@ -133,10 +134,54 @@ def fold_method(raw: Any) -> Any:
     return call
 
 
-for owner_, names_ in ((re.Pattern, ("search", "match", "fullmatch", "findall", "split", "sub", "subn")),
+for owner_, names_ in ((re.Pattern, ("search", "match", "fullmatch", "findall", "split")),
                        (re.Match, ("group", "groups", "start", "end", "span", "groupdict", "expand", "__getitem__"))):
     for name_ in names_:
         meaning(vars(owner_)[name_])(fold_method(vars(owner_)[name_]))
+
+
+def substitute(tx: Any, self: Any, function: VariableTracker, string: VariableTracker, limit: Any) -> tuple[Any, int]:
+    """pattern_subx with a function: each match as ``finditer`` gives it is replaced by what the function returns."""
+    text, most = plain(string), 0 if limit is None else plain(limit)
+    pieces, done, count = [], 0, 0
+    for found in self.value.finditer(text):
+        if most and count == most:
+            break
+        match = MatchVariable(found, (nth_match, [self, string, ConstantVariable(count)]))
+        value = tx.call(function, [match])
+        if found.start() > done:
+            pieces.append(ConstantVariable(text[done:found.start()]))
+        if value.py_type() is not type(None):
+            if not issubclass(value.py_type(), type(text)):
+                tx.raise_(TypeError, f"sequence item {len(pieces)}: expected {type(text).__name__} instance, "
+                                     f"{value.py_type().__name__} found")
+            pieces.append(value)
+        done, count = found.end(), count + 1
+    pieces.append(ConstantVariable(text[done:]))
+    if type(text) is bytes:
+        return ConstantVariable(b"".join([inner(p).as_constant() for p in pieces])), count
+    return tx.join_text(pieces), count
+
+
+def nth_match(pattern: re.Pattern, text: Any, index: int) -> re.Match:
+    return next(itertools.islice(pattern.finditer(text), index, None))
+
+
+def by_function(raw: Any, counted: bool) -> Any:
+    literal = fold_method(raw)
+
+    def call(tx, self, repl, string, count=None):
+        if issubclass(repl.py_type(), (str, bytes)):
+            return literal(tx, self, repl, string, *([] if count is None else [count]))
+        if not defines(repl.py_type(), "__call__"):
+            return literal(tx, self, repl, string)          # refused in C's words
+        text, done = substitute(tx, self, repl, string, count)
+        return TupleVariable([text, ConstantVariable(done)]) if counted else text
+    return call
+
+
+meaning(re.Pattern.sub)(by_function(re.Pattern.sub, False))
+meaning(re.Pattern.subn)(by_function(re.Pattern.subn, True))
 
 
 @meaning(re._compile)                    # type: ignore[attr-defined]

@@ -171,9 +171,7 @@ def keeps(tx: Any, cls: type, name: str) -> bool:
 
 
 def object_hash(tx, self, /):
-    if isinstance(self, ObjectVariable) and self.obj is not None:
-        return ConstantVariable(object.__hash__(self.obj))
-    tx.stop(reasons.ID_OF_VALUE, call="hash()")
+    return tx.hash_by_address(self)
 
 
 def object_init_subclass(tx, cls, /, *args, **kwargs):

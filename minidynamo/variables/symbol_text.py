@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker
 from minidynamo.variables.constants import ConstantVariable
 
@@ -52,6 +53,28 @@ class SymTextVariable(VariableTracker):
     def tp_str(self, tx: Any) -> VariableTracker:
         return self
 
+    def sq_contains(self, tx: Any, item: VariableTracker) -> VariableTracker | None:
+        """A literal part that has it decides."""
+        if item.py_type() is str and any(isinstance(p, str) and item.as_constant() in p for p in self.parts):
+            return ConstantVariable(True)
+        return ConstantVariable(self.as_constant()).sq_contains(tx, item)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        if symbol in ("==", "!=") and isinstance(other, SymTextVariable) and other.parts == self.parts:
+            return ConstantVariable(symbol == "==")
+        return ConstantVariable(self.as_constant()).tp_richcompare(tx, symbol, other)
+
+    def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
+        raw = vars(str).get(name)
+        if raw in BY_PART:
+            return tx.bound_c_method(self, raw)
+        return ConstantVariable(self.as_constant()).tp_getattro(tx, name)
+
+    def is_apart(self, text: str) -> bool:
+        """Whether no occurrence of `text` can reach into a part that is an address: ``0x`` and hexadecimal digits."""
+        return bool(text) and "0" not in text and text[0] not in "123456789abcdefx" \
+            and all(isinstance(p, str) or p[0] is hex_address for p in self.parts)
+
     def tp_format(self, tx: Any, spec: str) -> VariableTracker:
         return self if not spec else ConstantVariable(self.as_constant()).tp_format(tx, spec)
 
@@ -62,9 +85,36 @@ def by_characters(name: str) -> Any:
     return slot
 
 
-for name_ in ("tp_getattro", "tp_setattro", "tp_iter", "sq_length", "mp_subscript", "sq_contains", "nb_bool", "nb_unary",
-              "nb_inplace", "tp_richcompare", "tp_hash", "tp_repr", "fast_items"):
+for name_ in ("tp_setattro", "tp_iter", "sq_length", "mp_subscript", "nb_bool", "nb_unary", "nb_inplace", "tp_hash",
+              "tp_repr", "fast_items"):
     setattr(SymTextVariable, name_, by_characters(name_))
+
+
+def hex_address(obj: Any) -> str:
+    """``%p`` as CPython's reprs show it."""
+    return hex(id(obj))
+
+
+def by_part(name: str) -> Any:
+    """A method of str that literal parts answer, where they can."""
+    def call(tx: Any, self: Any, *args: Any) -> VariableTracker:
+        literals = all(a.py_type() is str and not isinstance(a, SymTextVariable) for a in args) and len(args) in (1, 2)
+        if isinstance(self, SymTextVariable) and literals:
+            texts = [tx.builtin_part(a).as_constant() for a in args]
+            first, last = self.parts[0], self.parts[-1]
+            if name == "replace" and len(texts) == 2 and self.is_apart(texts[0]):
+                return SymTextVariable([p.replace(*texts) if isinstance(p, str) else p for p in self.parts])
+            if name == "startswith" and len(texts) == 1 and isinstance(first, str) and len(first) >= len(texts[0]):
+                return ConstantVariable(first.startswith(texts[0]))
+            if name == "endswith" and len(texts) == 1 and isinstance(last, str) and len(last) >= len(texts[0]):
+                return ConstantVariable(last.endswith(texts[0]))
+        return tx.fold(vars(str)[name], [tx.builtin_part(self), *args])    # type: ignore[no-any-return]
+    return call
+
+
+BY_PART = {vars(str)[name]: by_part(name) for name in ("replace", "startswith", "endswith")}
+for raw_, call_ in BY_PART.items():
+    meaning(raw_)(call_)
 
 
 def shown(function: Callable[..., str], value: VariableTracker, *args: str) -> VariableTracker:
