@@ -64,7 +64,7 @@ class _Stderr(logging.StreamHandler):
         logging.Handler.__init__(self)
 
     @property
-    def stream(self) -> TextIO:  # type: ignore[override]
+    def stream(self) -> TextIO:
         return sys.stderr
 
 
