@@ -45,9 +45,14 @@ class Services:
 
     # ---- literals and small values
     def literal(self, op: Any) -> VariableTracker:
-        value = self.literals.get(id(op))
+        return self.constant(op.arg)
+
+    def constant(self, obj: Any) -> VariableTracker:
+        """One value for each object among a program's constants: the compiler has merged equal ones."""
+        value = self.literals.get(id(obj))
         if value is None:
-            value = self.literals[id(op)] = self.wrap(op.arg)
+            value = self.literals[id(obj)] = \
+                self.wrap_tuple([self.constant(item) for item in obj]) if type(obj) is tuple else self.wrap(obj)
         return value
 
     def real(self, value: VariableTracker) -> VariableTracker:

@@ -194,7 +194,9 @@ def call_str(tx, obj=None, *rest, **kwargs):
 
 @meaning(bytes)
 def call_bytes(tx, *args, **kwargs):
-    if len(args) == 1 and not kwargs and hasattr(inner(args[0]), "fast_items") and args[0].py_type() is not str:
+    if len(args) == 1 and not kwargs and args[0].__class__ is ConstantVariable and type(args[0].value) is bytes:
+        return args[0]                                      # PyBytes_FromObject, of an exact bytes
+    if len(args) == 1 and not kwargs and iters.has_iter(args[0]) and inner(args[0]).fast_items is not None and args[0].py_type() is not str:
         items = [real(tx, i).as_constant() for i in iters.collect(tx, args[0])]
         try:
             return ConstantVariable(bytes(items))

@@ -141,6 +141,10 @@ class TupleVariable(SequenceVariable):
     kind = "tuple"
     owner = tuple
 
+    def identity(self) -> object:
+        """The empty tuple is one object (tuple_get_empty)."""
+        return self if self.items or type(self) is not TupleVariable else ()
+
     def as_constant(self) -> Any:
         if self.source is not None and any(type(i) is LazyVariable and i.built is None for i in self.items):
             raise NotConstant(self)

@@ -79,7 +79,10 @@ class TensorVariable(VariableTracker):
         if name == "shape":
             return size_of(tx, self.fake.shape)
         if name in STATIC:
-            return from_value(tx, getattr(self.fake, name), self.node)
+            value = getattr(self.fake, name)
+            if name == "device":
+                value = torch.device(value)                # THPVariable_device makes a new object each time
+            return from_value(tx, value, self.node)
         reader = TENSOR_ATTRIBUTES.get(name)
         if reader is not None:
             return reader(tx, self)
