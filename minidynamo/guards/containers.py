@@ -41,6 +41,11 @@ class Length(Guard):
         else:
             manager.add_lambda_guard(self.holds, self.parts(), None)
 
+    def rests_on(self, pinned: type | None) -> str | None:
+        if issubclass(self.owner, dict):
+            return "items"
+        return "identity" if self.owner in (tuple, frozenset, str, bytes) else None
+
     def expected(self) -> str:
         return f"length {self.n}"
 
@@ -92,6 +97,9 @@ class DictKeys(Guard):
         for key in self.keys:
             yield HasKey(self.source, key, True)
 
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "items" if pinned is dict else None      # an OrderedDict is put into another order unseen
+
     def expected(self) -> str:
         return f"keys {short(self.keys)}"
 
@@ -123,6 +131,9 @@ class HasKey(Guard):
             manager.add_lambda_guard(self.holds, self.parts(), None)   # C++ lets a non-dict pass
         else:
             manager.add_dict_contains_guard(self.present, self.item, self.parts(), None)
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "items"
 
     def seen(self, value: Any) -> str:
         return f"{'no key' if self.present else 'a key'} {short(self.item)}"

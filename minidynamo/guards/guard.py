@@ -44,7 +44,12 @@ class Tree(Protocol):
     """What attaching needs of ``lower_tree.TreeBuilder``."""
 
     root: Any
+    enum: Any
+    managers: dict[Source, Any]
+    types: dict[Source, type]
+    kept: list[Any]
 
+    def another(self) -> Tree: ...
     def manager(self, source: Source) -> Any: ...
     def instance_dict_manager(self, source: Source) -> Any: ...
     def code_manager(self, source: Source) -> Any: ...
@@ -114,6 +119,14 @@ class Guard:
     def implies(self) -> Iterable[Guard]:
         """All guards that hold whenever this one does (transitively, and never mutually)."""
         return ()
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        """What the fact lasts with: while the source is the same object, and "identity": always; "items": while
+        nothing is written to that dict; "attributes": nor to its ``__dict__``.  None: it may change all the same.
+
+        `pinned` is the exact type of the source's value, where that is known.
+        """
+        return None
 
     def pins_type(self) -> type | None:
         """The exact type that the source's value must have, if this guard fixes it."""

@@ -23,9 +23,14 @@ class Keep:
 Held = Callable[[], Any]
 
 
+def is_heap_type(kind: type) -> bool:
+    """Whether a class may go away, and whether its instances may be given another ``__class__``."""
+    return bool(type.__dict__["__flags__"].__get__(kind) & _HEAP_TYPE)
+
+
 def hold(obj: Any) -> Held:
     """A weak reference to `obj`, or a strong one where none can be had or none is needed."""
-    if issubclass(type(obj), type) and not type.__dict__["__flags__"].__get__(obj) & _HEAP_TYPE:
+    if issubclass(type(obj), type) and not is_heap_type(obj):
         return Keep(obj)
     try:
         return weakref.ref(obj)

@@ -89,6 +89,16 @@ def is_singleton(value: Any) -> bool:
             or is_enum_member(value))
 
 
+def is_immutable(value: Any) -> bool:
+    """Whether a literal stays what it is, down to its last item."""
+    kind = type(value)
+    if kind in (tuple, torch.Size, frozenset):
+        return all(map(is_immutable, value))
+    if kind is slice:
+        return is_immutable((value.start, value.stop, value.step))
+    return kind is not list and kind is not set
+
+
 def is_enum_member(value: Any) -> bool:
     return issubclass(type(type(value)), enum.EnumMeta)
 

@@ -10,6 +10,7 @@ from torch._C._dynamo import guards as c_guards
 from minidynamo.guards.enum_fetch import plain_manager
 from minidynamo.guards.guard import Guard
 from minidynamo.guards.hold import Deaths, Held
+from minidynamo.guards.shortcut import Shortcut, divide
 from minidynamo.sources import DictRoot, Source
 
 
@@ -36,6 +37,10 @@ class TreeBuilder:
         self.kept: list[Any] = []
         self.types = {guard.source: pinned for guard in guards
                       if guard.source is not None and (pinned := guard.pins_type()) is not None}
+
+    def another(self) -> TreeBuilder:
+        """A builder of a tree of its own that dies with the same objects."""
+        return TreeBuilder([], {}, None, self.deaths)
 
     # ---- managers by source
 
@@ -128,6 +133,11 @@ def lower_tree(guards: list[Guard], L: Any, G: dict[str, Any], code: types.CodeT
     `deaths` is told when an object that the guards hold weakly has gone.
     """
     tree = TreeBuilder(guards, G, code, deaths if deaths is not None else Deaths())
+    below = divide(guards)
+    taken = {guard for group in below.values() for guard in group}
     for guard in guards:
-        guard.attach(tree)
+        if guard not in taken:
+            guard.attach(tree)
+    for top, group in below.items():
+        tree.manager(top).add_lambda_guard(Shortcut(top, group, tree), [f"{len(group)} facts below {top}"], None)
     return tree.finish()

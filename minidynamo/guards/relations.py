@@ -70,6 +70,9 @@ class Aliased(_Relation):
         if a is not b:
             c_guards.install_object_aliasing_guard(a, b, self.parts(), None)
 
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "identity"
+
     def difference(self, values: list[Any]) -> str:
         return "two objects"
 
@@ -99,6 +102,9 @@ class NotAliased(_Relation):
             return
         c_guards.install_no_tensor_aliasing_guard(
             managers, [source.text() for source in self._sources], self.parts(), None)
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "identity"
 
     def difference(self, values: list[Any]) -> str:
         first: dict[int, Source] = {}

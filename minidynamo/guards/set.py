@@ -1,10 +1,11 @@
 """GuardSet: guards in the order asked for, each once; rewindable; implied ones dropped at the end."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from minidynamo.guards.kinds import Guard, SameObject, TypeIs
-from minidynamo.sources import TypeOf
+from minidynamo.guards.kinds import Guard, SameObject, TensorMatch, TensorsNotAliased, TypeIs
+from minidynamo.sources import Source, TypeOf
 
 
 class GuardSet:
@@ -50,7 +51,7 @@ class GuardSet:
         both read the same source, so what follows is as safe as before.
         """
         place: dict[Guard, int] = {}
-        for guard in map(canonical, self.guards):
+        for guard in divided(map(canonical, self.guards)):
             place.setdefault(guard, len(place))
         first, dropped = dict(place), set()
         for guard in place:
@@ -59,6 +60,20 @@ class GuardSet:
                     dropped.add(implied)
                     first[guard] = min(first[guard], place[implied])
         return sorted((guard for guard in place if guard not in dropped), key=first.__getitem__)
+
+
+def divided(guards: Iterable[Guard]) -> Iterator[Guard]:
+    """With distinct tensors compared only where their other guards leave open that they are one object."""
+    guards = list(guards)
+    matches = {guard.source: guard for guard in guards if type(guard) is TensorMatch}
+    for guard in guards:
+        if type(guard) is not TensorsNotAliased or not all(source in matches for source in guard.sources):
+            yield guard
+            continue
+        alike: dict[Any, list[Source]] = {}
+        for source in guard.sources:
+            alike.setdefault(matches[source].fixed_facts(), []).append(source)
+        yield from (TensorsNotAliased(tuple(group)) for group in alike.values() if len(group) > 1)
 
 
 def canonical(guard: Guard) -> Guard:

@@ -61,6 +61,11 @@ class TensorMatch(Guard):
         self.keys = torch._C._dispatch_keys(tensor)
         self._sample = hold(tensor)          # C++ copies facts from a tensor; not kept alive
 
+    def fixed_facts(self) -> Any:
+        """Unlike for two guards only if no tensor meets both."""
+        return (held_key(self.held), str(self.dtype), str(self.device), str(self.layout), self.requires_grad, self.ndim,
+                self.keys.raw_repr())
+
     def expression(self, names: Names) -> str:
         read = names.source(self.source)
         if not names.readable:

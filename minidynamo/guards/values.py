@@ -8,8 +8,8 @@ from typing import Any
 
 from minidynamo.base.text import name_of
 from minidynamo.guards.guard import Guard, Names, Tree, guard_kind, hint_of
-from minidynamo.guards.hold import hold, held_key, holds_object
-from minidynamo.guards.literals import is_literal, is_simple, is_singleton, literal_key, short
+from minidynamo.guards.hold import hold, held_key, holds_object, is_heap_type
+from minidynamo.guards.literals import is_immutable, is_literal, is_simple, is_singleton, literal_key, short
 from minidynamo.sources import Source
 from minidynamo.sources.source import instance_dict
 
@@ -37,6 +37,11 @@ class TypeIs(Guard):
 
     def implies(self) -> Iterable[Guard]:
         return () if self.held() is types.NoneType else (IsNone(self.source, False),)
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        kind = self.held()
+        lasting = kind is not None and not is_heap_type(kind) and kind is not types.ModuleType
+        return "identity" if lasting else None          # object_set_class: others may be given another __class__
 
     def pins_type(self) -> type | None:
         return self.held()
@@ -76,6 +81,9 @@ class SameObject(Guard):
         if self.pins_type() is not None:
             facts.append(TypeIs(self.source, type(obj)))     # others may be given another __class__
         return facts
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "identity"
 
     def pins_type(self) -> type | None:
         obj = self.held()
@@ -126,6 +134,9 @@ class Equal(Guard):
         else:
             yield IsNone(self.source, True)
 
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "identity" if is_immutable(self.value) else None
+
     def pins_type(self) -> type | None:
         return type(self.value)
 
@@ -155,6 +166,9 @@ class IsNone(Guard):
             manager.add_none_match_guard(self.parts(), None)
         else:
             manager.add_not_none_guard(self.parts(), None)
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "identity"
 
     def expected(self) -> str:
         return "None" if self.is_none else "not None"
@@ -206,6 +220,9 @@ class InInstanceDict(Guard):
     def attach(self, tree: Tree) -> None:
         tree.instance_dict_manager(self.source).add_dict_contains_guard(
             self.present, self.name, self.parts(), None)
+
+    def rests_on(self, pinned: type | None) -> str | None:
+        return "attributes"
 
     def seen(self, value: Any) -> str:
         return f"{short(value)} {'without' if self.present else 'with'} {self.name!r} in its __dict__"
