@@ -34,6 +34,8 @@ def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
         if kept is not None or rerun.switched(tx):
             failed = out.label()
         run_graph(out, lowered, call, failed)
+        if tx.assumptions:
+            check_assumptions(out, tx.assumptions, failed)
         if kept is not None:
             emit_forget(out, kept)
     ambient(out, tx)
@@ -110,6 +112,20 @@ def call_graph(out: Restore, lowered: Any, call: Any) -> None:
             out.load_source(node.source)
     out.call(len(lowered.inputs))
     out.steps = {step: name for step, name in out.steps.items() if name in out.written}
+
+
+def check_assumptions(out: Restore, assumptions: list[Any], failed: Label | None) -> None:
+    """Branches that were taken to go on are looked at before anything else is done."""
+    assert failed is not None
+    with out.protected(failed, 0):
+        out.begin_call()
+        out.load_object_unchecked(rerun.check_assumptions)
+        out.callable_done()
+        out.load_const(tuple(assumption.truth for assumption in assumptions))
+        for assumption in assumptions:
+            out.graph_output(assumption.value.node)
+        out.call(1 + len(assumptions))
+        out.op("POP")
 
 
 def compute_numbers(out: Restore) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from minidynamo.code import live_locals
+from minidynamo.codegen.snapshot import what_to_keep
 from minidynamo.graph.ambient import is_switch
 from minidynamo.interp.state import NULL, PreviousException
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
@@ -192,6 +193,10 @@ def plan(trace: Any) -> Plan:
                 walk.visit(child)
         waiting = [mine.pop(cell) for cell in list(mine) if cell in walk.reached]
         effects += waiting
+    for assumption in tx.assumptions:
+        walk.visit(assumption.value)
+    if tx.assumptions and what_to_keep(tx) is None:
+        raise CannotRebuild(tx.assumptions[0], "a frame that cannot start again where it assumed wrongly")
     # Switches alone are no graph: the exit sets the state anyway.
     has_ops = any(n.kind == "call_method" or n.kind == "call_function" and not is_switch(n.target)
                   and n.target is not torch.clear_autocast_cache for n in tx.tape.nodes)

@@ -32,6 +32,16 @@ def must_be_error(error: BaseException) -> None:
         raise error
 
 
+class WronglyAssumed(Exception):
+    """A branch goes where the graph did not go on; the frame starts again, so nobody sees this."""
+
+
+def check_assumptions(wanted: tuple[bool, ...], *conditions: Any) -> None:
+    for truth, condition in zip(wanted, conditions):
+        if bool(condition) is not truth:
+            raise WronglyAssumed
+
+
 def graph_failed(out: Any, tx: Any, original: Label | None, kept: Kept | None, set_state: Any) -> None:
     """The handler of the graph call; the stack holds the exception."""
     set_state(out, switched(tx))

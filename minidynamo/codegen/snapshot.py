@@ -50,7 +50,7 @@ def what_to_keep(tx: Any) -> Kept | None:
     random = any(has_part(node, RANDOM) for node in calls)
     if not changed and not random:
         return Kept()
-    if not any(may_fail(node) for node in calls) or not all(can_copy(node) for node in changed):
+    if not (tx.assumptions or any(may_fail(node) for node in calls)) or not all(can_copy(node) for node in changed):
         return None
     changed = list(dict.fromkeys(changed))
     if sum(node.real.numel() for node in changed) > MOST:

@@ -4,11 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.interp.assumptions import assumed
 from minidynamo.interp.loop import RETURNED, handles
 from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import Frame
 from minidynamo.model.variable import NotConstant
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.tensors import TensorVariable
 
 
 @handles("JUMP")
@@ -23,7 +25,8 @@ def jump_if(tx: Any, frame: Frame, op: Any) -> None:
     if condition in ("none", "not_none"):
         taken = (value.__class__ is ConstantVariable and value.value is None) is (condition == "none")
     else:
-        taken = decide(tx, value) is (condition == "true")
+        truth = assumed(tx, frame, op, value) if value.__class__ is TensorVariable else None
+        taken = (decide(tx, value) if truth is None else truth) is (condition == "true")
     if taken:
         frame.pc = op.target
 

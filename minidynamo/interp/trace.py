@@ -93,7 +93,8 @@ def trace(program: Program, frame_locals: dict[str, Any], frame_globals: dict[st
             step = lost.value.lost_at
             if step is None:
                 step = lost.value.made_at
-            stop = Stop(reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why}, tracer.where())
+            stop = getattr(lost.value, "stop", None) or Stop(
+                reasons.CANNOT_REBUILD, {"kind": lost.value.kind, "why": lost.why}, tracer.where())
             if step is None or step >= tracer.root_step and step in stop_at:
                 return Trace(program, Skip(stop), tracer, restarts=restarts)
         if step in stop_at:
