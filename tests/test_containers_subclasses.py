@@ -168,3 +168,29 @@ def test_numbers_from_text_of_subclasses():
     def fn(x):
         return float(MyStr("1.5")), int(MyStr("3")), float(Floated("1")), x + 1
     assert not check(fn, X, graphs=1).breaks
+
+
+class MarkedProperty(property):
+    def __init__(self, fget, fset=None, mark=None):
+        super().__init__(fget, fset)
+        self.mark = mark
+
+
+class WithMarked:
+    def __init__(self):
+        self.v = 2
+
+    @MarkedProperty
+    def plain(self):
+        return self.v + 1
+
+    marked = MarkedProperty(lambda self: self.v * 2, lambda self, value: setattr(self, "v", value), mark="m")
+
+
+def test_property_subclasses_are_properties():
+    def f(x, a):
+        before = a.plain, a.marked, type(a).marked.mark, type(a).plain is WithMarked.plain
+        a.marked = 7
+        return x * a.plain, before, property.__get__(WithMarked.marked, a)
+
+    check(f, torch.ones(2), WithMarked(), graphs=1, fullgraph=True)

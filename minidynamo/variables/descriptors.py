@@ -13,6 +13,8 @@ from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import BoundMethodVariable
+from minidynamo.variables.sequences import inner
+from minidynamo.variables.subclasses import PARTS
 
 NONE = ConstantVariable(None)
 
@@ -272,16 +274,17 @@ def descriptor_get(tx, self, obj, cls=None, /):
         if missing:
             tx.raise_(TypeError, "__get__(None, None) is invalid")
         cls = tx.type_of(obj)
-    return self.tp_descr_get(tx, None if missing else obj, cls.cls)
+    found = inner(self).tp_descr_get(tx, None if missing else obj, cls.cls)
+    return self if found is inner(self) else found
 
 
 def descriptor_set(tx, self, obj, value, /):
-    self.tp_descr_set(tx, obj, value)
+    inner(self).tp_descr_set(tx, obj, value)
     return NONE
 
 
 def descriptor_delete(tx, self, obj, /):
-    self.tp_descr_set(tx, obj, None)
+    inner(self).tp_descr_set(tx, obj, None)
     return NONE
 
 
@@ -332,3 +335,4 @@ for type_, kind_ in ((property, PropertyVariable), (staticmethod, StaticMethodVa
                      (classmethod, ClassMethodVariable), (types.MemberDescriptorType, SlotVariable),
                      (types.GetSetDescriptorType, GetSetVariable)):
     builds(type_)(descriptor_builder(kind_))
+    PARTS[type_] = descriptor_builder(kind_)

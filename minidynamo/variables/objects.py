@@ -335,6 +335,9 @@ class ObjectVariable(VariableTracker):
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
         """A user's own descriptor found in a class."""
         getter = self.special(tx, "__get__")
+        if getter is None and self.inner is not None and self.inner.tp_descr_get is not None:     # a property's subclass
+            found = self.inner.tp_descr_get(tx, obj, cls)
+            return self if found is self.inner else found
         if getter is None:
             return tx.unsupported(self, "__get__()") if hasattr(self.cls, "__get__") else self
         return tx.call(getter, [obj if obj is not None else tx.wrap(None), tx.class_of(cls)])
@@ -342,6 +345,9 @@ class ObjectVariable(VariableTracker):
     def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
         name = "__set__" if value is not None else "__delete__"
         setter = self.special(tx, name)
+        if setter is None and self.inner is not None and self.inner.tp_descr_set is not None:
+            self.inner.tp_descr_set(tx, obj, value)
+            return
         if setter is None:
             if hasattr(self.cls, name):
                 tx.unsupported(self, f"{name}()")
