@@ -2,6 +2,7 @@
 from minidynamo.interp import build, calls, class_bodies, generators, jumps, names, operators, stack_ops, unwind  # noqa: F401  (handlers)
 from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (declarations)
 from minidynamo.polyfills import copying as _copying  # noqa: F401  (declarations)
+from minidynamo.polyfills import functools_ as _functools  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
     buffers,
@@ -15,8 +16,10 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     input_iterators,
     instance_checks,
     iterator_builtins,
+    iterator_state,
     itertools_groups,
     locks,
+    made_caches,
     modules,
     nn,
     numpy_,

@@ -10,7 +10,7 @@ from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
 from minidynamo.interp.state import DictScope, PreviousException, Scope
-from minidynamo.model.tables import C_MEMBERS
+from minidynamo.model.tables import C_MEMBERS, adopt
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.polyfills import match
@@ -289,7 +289,16 @@ class Services:
         if member is not None:
             member[1](self, obj, value)
             return
+        if raw.__name__ == "__dict__" and isinstance(obj, ObjectVariable):
+            if value is None and adopt(raw.__objclass__):
+                self.raise_(TypeError, "cannot delete __dict__")            # PyObject_GenericSetDict
+            namespaces.assign(self, obj, value)
+            return
         self.unsupported(obj, f".{raw.__name__} = ...")
+
+    def set_namespace(self, obj: ObjectVariable, space: VariableTracker | None) -> None:
+        """``obj.__dict__ = space``."""
+        namespaces.assign(self, obj, space)
 
     def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
         return namespaces.namespace_of(self, obj)

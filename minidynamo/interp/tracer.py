@@ -28,7 +28,7 @@ from minidynamo.guards.state import mode_stack
 from minidynamo.interp import loop
 from minidynamo.interp.services import Services
 from minidynamo.interp.state import Frame, Scope
-from minidynamo.model.tables import BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRAP
+from minidynamo.model.tables import adopt, BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRAP
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, VariableTracker, real
 from minidynamo.reasons import Stop, Where
@@ -148,6 +148,8 @@ class Tracer(Services):
         """Exact type, then named predicates, then base classes, then the opaque kind."""
         cls = type(obj)
         found = BUILD_EXACT.get(cls)
+        if found is None and adopt(cls):
+            found = BUILD_EXACT.get(cls)
         if found is not None:
             return found
         if hides_dict(cls):

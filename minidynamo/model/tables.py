@@ -85,6 +85,43 @@ def polyfill(*functions: Any) -> Callable[[F], F]:
     return cast(Callable[[F], F], POLYFILLS.of(*functions))
 
 
+# ---------------------------------------------------------------- classes of C modules
+C_CLASSES: dict[tuple[str, str], tuple[type, Callable[[type], None]]] = {}
+ADOPTED: dict[int, type] = {}
+
+
+def declares(cls: type) -> Callable[[Callable[[type], None]], Callable[[type], None]]:
+    """Declare a heap type of a C module by a function that makes all its entries.
+
+    A C module that is imported afresh has new types for the same code: `adopt` makes the entries for them, too.
+    """
+    def enter(entries: Callable[[type], None]) -> Callable[[type], None]:
+        C_CLASSES[cls.__module__, cls.__name__] = cls, entries
+        ADOPTED[id(cls)] = cls
+        entries(cls)
+        return entries
+    return enter
+
+
+def adopt(cls: type) -> bool:
+    """Whether `cls` is a declared C class, or the same class of another copy of its module."""
+    if type(cls) is not type or id(cls) in ADOPTED:
+        return id(cls) in ADOPTED
+    own = vars(cls)
+    known = C_CLASSES.get((own.get("__module__"), cls.__name__))       # type: ignore[arg-type]
+    if known is None or own.keys() != vars(known[0]).keys() or not all(map(same_kind, own.items(), vars(known[0]).items())):
+        return False
+    if any(getattr(raw, "__objclass__", cls) is not cls for raw in own.values()):
+        return False
+    ADOPTED[id(cls)] = cls
+    known[1](cls)
+    return True
+
+
+def same_kind(mine: tuple[str, Any], other: tuple[str, Any]) -> bool:
+    return mine[0] == other[0] and type(mine[1]) is type(other[1])
+
+
 def fold(*functions: Any) -> None:
     """Declare pure C functions: same constants in, same constant out, no effects."""
     for function in functions:

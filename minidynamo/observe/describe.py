@@ -76,7 +76,8 @@ class _Walk:
                      if key not in _NOISE and not str(key).startswith("_dynamo_")]
         for cls in type(obj).__mro__:
             for key, slot in vars(cls).items():
-                if isinstance(slot, types.MemberDescriptorType) and cls.__module__ != "builtins":
+                if isinstance(slot, types.MemberDescriptorType) and cls.__module__ != "builtins" \
+                        and not key.endswith("offset__"):          # C's own pointers
                     try:
                         found.append((key, self.visit(slot.__get__(obj))))
                     except AttributeError:

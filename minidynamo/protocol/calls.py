@@ -7,7 +7,7 @@ import types
 from typing import Any, NoReturn
 
 from minidynamo import reasons
-from minidynamo.model.tables import CALLS, FOLD, POLYFILLS, TORCH_RULES
+from minidynamo.model.tables import adopt, CALLS, FOLD, POLYFILLS, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker
 
 
@@ -18,11 +18,15 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
     break are the caller's.
     """
     fn = registered(fn)
+    if fn.__class__ is type:
+        adopt(fn)
     meaning = CALLS.get(fn) or TORCH_RULES.get(fn)
     if meaning is not None:
         return call_meaning(tx, meaning, fn, args, kwargs)
     python = POLYFILLS.get(fn)
     if python is not None:
+        if not fits(python, args, kwargs):
+            wrong_arguments(tx, fn, args, kwargs, TypeError("another number of arguments, or other names"))
         return tx.call_polyfill(python, args, kwargs)
     if FOLD.get(fn):
         if fn.__class__ is types.MethodDescriptorType:      # a C method reads the builtin part of a subclass's instance
@@ -32,6 +36,19 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
         except NotConstant:
             return None
     return None
+
+
+def fits(python: types.FunctionType, args: list, kwargs: dict) -> bool:
+    """Whether a call binds to the signature of a polyfill."""
+    code = python.__code__
+    names, first = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount], code.co_posonlyargcount
+    if len(args) > code.co_argcount and not code.co_flags & 0x04:
+        return False
+    given = set(names[:min(len(args), code.co_argcount)])
+    if not code.co_flags & 0x08 and not all(name in names[first:] and name not in given for name in kwargs):
+        return False
+    optional = {*names[code.co_argcount - len(python.__defaults__ or ()):code.co_argcount], *(python.__kwdefaults__ or ())}
+    return given | set(kwargs) | optional >= set(names)
 
 
 def registered(fn: Any) -> Any:

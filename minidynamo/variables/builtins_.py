@@ -1,6 +1,7 @@
 """Builtin functions and the constructors of numbers and text."""
 from __future__ import annotations
 
+import _operator
 import cmath
 import collections
 import operator
@@ -9,6 +10,7 @@ import struct
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
@@ -268,8 +270,32 @@ for symbol_, function_ in compare.COMPARE.items():
 
 
 for symbol_, function_ in (("index", operator.index), ("-", operator.neg), ("+", operator.pos), ("~", operator.invert),
-                           ("abs", operator.abs)):
+                           ("~", operator.inv), ("abs", operator.abs)):
     meaning(function_)(lambda tx, a, /, symbol=symbol_: numbers.unary(tx, symbol, a))
+
+
+def concat_meaning(symbol: str) -> Any:
+    def concat(tx, a, b, /):
+        """PySequence_Concat and PySequence_InPlaceConcat."""
+        for value in (a, b):
+            sequence = defines(value.py_type(), "__getitem__") and not issubclass(value.py_type(), dict)
+            if not sequence and (value is a or not hasattr(inner(a), "fast_items")):
+                tx.raise_(TypeError, f"'{tp_name(a.py_type())}' object can't be concatenated")
+        if tx.overrides(b, "__radd__"):
+            tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call="operator.concat()", why="the second may add itself to the first")
+        return numbers.binary(tx, symbol, a, b)
+    return concat
+
+
+meaning(operator.concat)(concat_meaning("+"))
+meaning(operator.iconcat)(concat_meaning("+="))
+fold(_operator._compare_digest)         # type: ignore[attr-defined]
+
+
+if hasattr(operator, "call"):
+    @meaning(operator.call)
+    def call_call(tx, obj, /, *args, **kwargs):
+        return tx.call(obj, list(args), kwargs)
 
 
 @meaning(operator.getitem)
@@ -349,6 +375,8 @@ def repr_of_container(tx: Any, value: VariableTracker) -> VariableTracker:
     """list_repr, tuple_repr, dict_repr, set_repr; ``...`` where a container holds itself."""
     part = inner(value)
     if value in tx.repr_running or part in tx.repr_running:
+        if not hasattr(part, "owner"):
+            return ConstantVariable("...")
         return ConstantVariable({list: "[...]", tuple: "(...)", dict: "{...}"}.get(
             part.owner, "..." if issubclass(part.owner, dict) else f"{value.py_type().__name__}(...)"
             if part.owner is not collections.deque else "[...]"))
@@ -367,6 +395,8 @@ Text = tuple[str, list[VariableTracker], str]
 def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
     def show(items: list[VariableTracker]) -> list[VariableTracker]:
         return [inner(text.to_repr(tx, real(tx, item))) for item in items]
+    if hasattr(part, "text"):
+        return part.text(tx)            # type: ignore[no-any-return]
     owner = part.owner
     if issubclass(owner, dict):
         return dict_text(tx, value, part, show)

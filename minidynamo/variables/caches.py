@@ -58,6 +58,8 @@ class CachedFunctionVariable(HashedByIdentity):
         call = self.known_call(tx, args, kwargs)
         if call is not None and self.is_kept(tx, call):
             return self.value_of(tx, call)
+        if call is not None and self.is_full() and call.key not in self.results:
+            tx.stop(reasons.UNSUPPORTED_CALL, call=self.shown_name(), kind="a full cache, which drops what is old")
         changed, mark = len(tx.changed), tx.journal.mark()
         result = tx.call(self.wrapped(tx), args, kwargs)
         if len(tx.changed) != changed:
@@ -75,6 +77,10 @@ class CachedFunctionVariable(HashedByIdentity):
         kept = Kept(key, key in cache_of(self.fn))
         tx.guard(Predicate(self.source, kept, f"{'' if kept.there else 'not '}kept{call.key[0]!r}"))
         return kept.there
+
+    def is_full(self) -> bool:
+        info = self.fn.cache_info()
+        return info.maxsize is not None and info.currsize >= info.maxsize
 
     def value_of(self, tx: Any, call: Call) -> VariableTracker:
         known = self.results.get(call.key)

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Predicate, SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import VariableTracker, is_subtype
@@ -192,12 +193,7 @@ def read_own(name: str, missing: Any) -> Any:
     """A getset of type that reads the class's own namespace (type_module, type_get_doc, type_get_annotations)."""
     def read(tx: Any, me: ClassVariable) -> VariableTracker:
         if not me.cls.__flags__ & HEAP_TYPE:
-            value = getattr(me.cls, name, None)
-            if name == "__abstractmethods__":
-                missing(tx, me)
-            if value is None and name == "__annotations__":
-                tx.raise_attribute_error(f"type object '{me.cls.__name__}' has no attribute '__annotations__'", me, name)
-            return tx.wrap(value)
+            return tx.wrap(getattr(me.cls, name)) if hasattr(me.cls, name) else missing(tx, me)
         space = tx.class_namespace(me)
         if space.has(tx, name):
             value = space.read(tx, name)
@@ -207,6 +203,8 @@ def read_own(name: str, missing: Any) -> Any:
 
 
 def missing_annotations(tx: Any, me: ClassVariable) -> VariableTracker:
+    if not me.cls.__flags__ & HEAP_TYPE:
+        tx.raise_attribute_error(f"type object '{me.cls.__name__}' has no attribute '__annotations__'", me, "__annotations__")
     value = tx.empty_dict()
     me.set_own(tx, "__annotations__", value)
     return value
@@ -224,6 +222,7 @@ SLOT_NAMES = frozenset(
     | {name for kind in (object, type, int, float, complex, str, list, dict, set, tuple, bytearray)
        for name, raw in vars(kind).items() if name.startswith("__") and not isinstance(raw, str)})
 HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
+DISALLOW_INSTANTIATION = 1 << 7    # Py_TPFLAGS_DISALLOW_INSTANTIATION
 
 CLASS_ATTRIBUTES = {
     "__module__": read_own("__module__", missing_abstract),
@@ -245,6 +244,8 @@ CLASS_ATTRIBUTES = {
 # ---------------------------------------------------------------- making instances
 def type_call(tx: Any, cls: ClassVariable, args: list, kwargs: dict) -> VariableTracker:
     """type_call in typeobject.c: ``__new__``, then ``__init__`` if an instance came."""
+    if cls.cls.__flags__ & DISALLOW_INSTANTIATION:
+        tx.raise_(TypeError, f"cannot create '{tp_name(cls.cls)}' instances")
     new = type_lookup(tx, cls.cls, "__new__")
     raw = new.raw
     if isinstance(raw, staticmethod) or new.value is not None:

@@ -6,21 +6,20 @@ import functools
 import operator
 from typing import Any
 
-from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import TypeIs
-from minidynamo.model.tables import builds, meaning
+from minidynamo.model.tables import BUILD_EXACT, CALLS, declares, meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare as cmp
+from minidynamo.protocol import text
 from minidynamo.sources import Fetch
-from minidynamo.variables.bases import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.iterators import IteratorVariable, advanced
-from minidynamo.variables.opaque import build_opaque
 from minidynamo.variables.sequences import TupleVariable, inner
 
 
-class GetterVariable(HashedByIdentity):
+class GetterVariable(HashedByIdentity, TypeAttributesOnly):
     """A getter or caller with its arguments; immutable."""
 
     __slots__ = ("cls", "args", "kwargs")
@@ -48,12 +47,32 @@ class GetterVariable(HashedByIdentity):
             if kwargs:
                 tx.raise_(TypeError, f"{self.cls.__name__}() takes no keyword arguments")
             tx.raise_(TypeError, f"{self.cls.__name__} expected 1 argument, got {len(args)}")
-        if self.cls is operator.methodcaller:
-            name, *rest = [real(tx, a) for a in self.args]
-            return tx.call(args[0].tp_getattro(tx, name.as_constant()), rest, self.kwargs)
-        read = item_of if self.cls is operator.itemgetter else attribute_of
-        values = [read(tx, args[0], real(tx, key)) for key in self.args]
+        return READ[self.cls.__name__](tx, self, args[0])
+
+    def tp_repr(self, tx: Any) -> VariableTracker:
+        if self in tx.repr_running:
+            return ConstantVariable(f"{tp_name(self.cls)}(...)")
+        tx.repr_running.append(self)
+        try:
+            shown = [inner(text.to_repr(tx, real(tx, a))) for a in self.args]
+            shown += [tx.join_text([ConstantVariable(f"{name}="), inner(text.to_repr(tx, real(tx, value)))])
+                      for name, value in self.kwargs.items()]
+        finally:
+            tx.repr_running.pop()
+        pieces = [piece for item in shown for piece in (ConstantVariable(", "), item)]
+        return tx.join_text([ConstantVariable(f"{tp_name(self.cls)}("), *pieces[1:], ConstantVariable(")")])  # type: ignore[no-any-return]
+
+
+def call_method(tx: Any, getter: GetterVariable, obj: VariableTracker) -> VariableTracker:
+    name, *rest = [real(tx, a) for a in getter.args]
+    return tx.call(obj.tp_getattro(tx, inner(name).as_constant()), rest, getter.kwargs)
+
+
+def read_each(read: Any) -> Any:
+    def call(tx: Any, getter: GetterVariable, obj: VariableTracker) -> VariableTracker:
+        values = [read(tx, obj, real(tx, key)) for key in getter.args]
         return values[0] if len(values) == 1 else TupleVariable(values)
+    return call
 
 
 def item_of(tx: Any, value: VariableTracker, key: VariableTracker) -> VariableTracker:
@@ -61,41 +80,57 @@ def item_of(tx: Any, value: VariableTracker, key: VariableTracker) -> VariableTr
 
 
 def attribute_of(tx: Any, value: VariableTracker, name: VariableTracker) -> VariableTracker:
-    for part in name.as_constant().split("."):
+    for part in inner(name).as_constant().split("."):
         value = real(tx, value.tp_getattro(tx, part))
     return value
 
 
-def maker(cls: type) -> Any:
-    def make(tx, first, /, *rest, **kwargs):
-        if kwargs and cls is not operator.methodcaller:
-            tx.raise_(TypeError, f"{cls.__name__}() takes no keyword arguments")
-        names = [first] if cls is operator.methodcaller else [first, *rest] if cls is operator.attrgetter else []
-        for name in names:
-            if not issubclass(name.py_type(), str):
-                tx.raise_(TypeError, "method name must be a string" if cls is operator.methodcaller
-                          else "attribute name must be a string")
-        return GetterVariable(cls, [first, *rest], kwargs)
-    return make
+READ = {"methodcaller": call_method, "itemgetter": read_each(item_of), "attrgetter": read_each(attribute_of)}
+TEXT_ARGUMENTS = {"methodcaller": "method name must be a string", "attrgetter": "attribute name must be a string"}
 
 
 def getter_args(getter: Any) -> tuple[Any, ...]:
     """The arguments that a getter was made with."""
-    return getter.__reduce__()[1]
+    made = getter.__reduce__()
+    return made[1] if made[0] is type(getter) else (*made[0].args, *made[1])      # a methodcaller with names: a partial
 
 
-def build_getter(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    tx.guard(TypeIs(source, type(obj)))
-    made = obj.__reduce__()
-    if made[0] is not type(obj):            # a methodcaller with keyword arguments
-        return build_opaque(tx, obj, source)
-    args = tx.build(made[1], Fetch(source, getter_args, "getter_args"))
-    return GetterVariable(type(obj), [real(tx, a) for a in args.items], {}, source)
+def getter_names(getter: Any) -> dict[str, Any]:
+    made = getter.__reduce__()[0]
+    return {} if made is type(getter) else made.keywords
+
+
+def reduce_getter(tx, self, /):
+    """itemgetter_reduce, attrgetter_reduce, methodcaller_reduce."""
+    cls = tx.class_of(self.cls)
+    if not self.kwargs:
+        return TupleVariable([cls, TupleVariable(self.args)])
+    made = tx.call(tx.class_of(functools.partial), [cls, self.args[0]], self.kwargs)
+    return TupleVariable([made, TupleVariable(self.args[1:])])
+
+
+def declare_getter(cls: type) -> None:
+    def make(tx, first, /, *rest, **kwargs):
+        if kwargs and cls.__name__ != "methodcaller":
+            tx.raise_(TypeError, f"{cls.__name__}() takes no keyword arguments")
+        for name in {"methodcaller": [first], "attrgetter": [first, *rest]}.get(cls.__name__, []):
+            if not issubclass(name.py_type(), str):
+                tx.raise_(TypeError, TEXT_ARGUMENTS[cls.__name__])
+        return GetterVariable(cls, [first, *rest], kwargs)
+
+    def build(tx: Any, obj: Any, source: Any) -> VariableTracker:
+        tx.guard(TypeIs(source, cls))
+        args = tx.build(getter_args(obj), Fetch(source, getter_args, "getter_args"))
+        names = tx.build(getter_names(obj), Fetch(source, getter_names, "getter_names"))
+        return GetterVariable(cls, list(args.items), names.string_items(tx), source)
+
+    CALLS.add(cls, make)
+    BUILD_EXACT.add(cls, build)
+    CALLS.add(vars(cls)["__reduce__"], reduce_getter)
 
 
 for cls_ in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
-    builds(cls_)(build_getter)
-    meaning(cls_)(maker(cls_))
+    declares(cls_)(declare_getter)
 
 
 # ---------------------------------------------------------------- functools.cmp_to_key (Modules/_functoolsmodule.c)
@@ -123,7 +158,10 @@ class KeyWrapperVariable(VariableTracker):
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         given = [*args, *kwargs.values()]
         if len(given) != 1 or set(kwargs) - {"obj"}:
-            tx.stop(reasons.UNSUPPORTED_CALL, call="KeyWrapper()", kind="these arguments")
+            try:
+                functools.cmp_to_key(len)(*args, **kwargs)
+            except TypeError as error:                      # it counts before it looks
+                tx.raise_real(error)
         return KeyWrapperVariable(self.compare, given[0])
 
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:

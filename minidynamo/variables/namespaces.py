@@ -18,6 +18,7 @@ from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.functions import FUNCTION_SLOTS
 from minidynamo.variables.mappings import DictVariable, Entry
+from minidynamo.variables.objects import ObjectVariable
 
 
 class Namespace(DictVariable):
@@ -428,8 +429,34 @@ class PartialDict(DictVariable):
         return [] if self.full is None else super().children()
 
 
+class Keeper:
+    """Holds the dict that another object had before its ``__dict__`` was assigned to."""
+
+
+def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
+    """subtype_setdict: `space` is the object's dict from now on, whoever else holds it; None: a new one."""
+    space = tx.empty_dict() if space is None else space
+    if not issubclass(space.py_type(), dict):
+        tx.raise_(TypeError, f"__dict__ must be set to a dictionary, not a '{space.py_type().__name__}'")
+    if obj.obj is not None and obj.given is None and id(instance_dict(obj.obj)) in tx.by_id \
+            or type(obj).instance_get is not ObjectVariable.instance_get \
+            or not isinstance(tx.builtin_part(space), DictVariable):
+        tx.unsupported(obj, ".__dict__ = ...")
+    plain = {n: v for n, v in obj.fields.items() if not is_slot(obj.cls, n)}
+    if obj.namespace is not None and obj.obj is None:             # somebody may hold the old one
+        keeper = ObjectVariable(Keeper)
+        keeper.fields, keeper.namespace = plain, obj.namespace
+        tx.journal.set(obj.namespace, "owner_value", keeper)
+    tx.journal.set(obj, "fields", {n: v for n, v in obj.fields.items() if n not in plain})
+    tx.journal.set(obj, "given", space)
+    tx.journal.set(obj, "namespace", None)
+    tx.modified(obj)
+
+
 def namespace_of(tx: Any, obj: Any) -> VariableTracker:
     """``obj.__dict__``, one value per object."""
+    if obj.given is not None:
+        return obj.given
     if obj.obj is None:
         if obj.namespace is None:
             tx.journal.set(obj, "namespace", InstanceNamespace(tx, obj))

@@ -6,7 +6,7 @@ from typing import Any
 
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
-from minidynamo.model.tables import builds_when
+from minidynamo.model.tables import adopt, builds_when
 from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
 from minidynamo.protocol import attrs, compare, numbers
 from minidynamo.protocol.attrs import attribute_error, generic_getattr, generic_setattr, special_is_python, type_lookup
@@ -22,7 +22,7 @@ class ObjectVariable(VariableTracker):
     user's object ``obj``.  ``inner`` is the builtin part of a subclass of list, dict, int …
     """
 
-    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace", "moved")
+    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace", "given", "moved")
     kind = "object"
 
     def __init__(self, cls: type, obj: Any = None, source: Any = None, inner: VariableTracker | None = None) -> None:
@@ -31,12 +31,13 @@ class ObjectVariable(VariableTracker):
         self.made_at: int | None = None
         self.moved: VariableTracker | None = None     # the class that was assigned to ``__class__``
         self.namespace: Any = None                    # ``__dict__`` as a value, once somebody asked for it
+        self.given: Any = None                        # the dict that was assigned to ``__dict__``; ``fields`` has slots only
 
     def py_type(self) -> type:
         return self.cls
 
     def as_object(self) -> Any:
-        if self.obj is None or self.fields or self.moved is not None:
+        if self.obj is None or self.fields or self.moved is not None or self.given is not None:
             raise NotConstant(self)
         return self.obj
 
@@ -64,6 +65,8 @@ class ObjectVariable(VariableTracker):
     def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
         if name in self.fields:
             return self.fields[name]
+        if self.given is not None:
+            return tx.builtin_part(self.given).find(tx, tx.wrap(name))
         if self.obj is None or not self.has_instance_dict():
             return None
         own = instance_dict(self.obj)
@@ -81,6 +84,9 @@ class ObjectVariable(VariableTracker):
         return kind(self.source, name)
 
     def instance_set(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if self.given is not None and not isinstance(attrs_static(self.cls, name), types.MemberDescriptorType):
+            tx.builtin_part(self.given).mp_ass_subscript(tx, tx.wrap(name), value)
+            return
         if value is None and not self.had(name):
             fields = dict(self.fields)
             fields.pop(name, None)
@@ -98,7 +104,7 @@ class ObjectVariable(VariableTracker):
         raw = attrs_static(self.cls, name)
         if isinstance(raw, types.MemberDescriptorType):
             return raw_slot_is_set(raw, self.obj)
-        return self.has_instance_dict() and name in instance_dict(self.obj)
+        return self.has_instance_dict() and self.given is None and name in instance_dict(self.obj)
 
     def has_instance_dict(self) -> bool:
         return self.cls.__dictoffset__ != 0
@@ -113,18 +119,21 @@ class ObjectVariable(VariableTracker):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        moved = [] if self.moved is None else [self.moved]
+        moved = [v for v in (self.moved, self.given) if v is not None]
         return [*moved, *[v for v in self.fields.values() if v is not None], *inner_children(self.inner)]
 
     def rebuild(self, out: Any) -> None:
         self.create(out)
-        if self.fields or self.inner is not None:
+        if self.fields or self.inner is not None or self.given is not None:
             out.keep(self)
             self.fill(out)
 
     def create(self, out: Any) -> None:
         if self.obj is not None and self.source is None:
             raise CannotRebuild(self, "an object that has no path from the arguments")
+        if hasattr(self.inner, "create_holder"):
+            self.inner.create_holder(out, out.tx.class_of(self.cls))        # type: ignore[union-attr]
+            return
         base = builtin_base(self.cls)
         out.begin_call()
         out.load_object_unchecked(base.__new__)
@@ -141,6 +150,7 @@ class ObjectVariable(VariableTracker):
             self.inner.write_into(out, self)
         elif self.inner is not None and builtin_base(self.cls) not in IMMUTABLE_BASES:
             fill_builtin_part(out, self)
+        self.write_namespace(out)
         for name, value in self.fields.items():
             if value is not None:
                 out.set_attribute(self, name, value)
@@ -148,8 +158,14 @@ class ObjectVariable(VariableTracker):
     def replay(self, out: Any) -> None:
         if self.moved is not None:
             out.set_attribute(self, "__class__", self.moved)
+        self.write_namespace(out)
         for name, value in self.fields.items():      # the builtin part has the object's source and replays itself
             out.set_attribute(self, name, value)
+
+    def write_namespace(self, out: Any) -> None:
+        if self.given is not None:
+            out.call_function(set_instance_dict, self, self.given)
+            out.op("POP")
 
     # ---- slots: user code where the class has it, else the builtin part, else object's
     def special(self, tx: Any, name: str) -> VariableTracker | None:
@@ -161,6 +177,8 @@ class ObjectVariable(VariableTracker):
 
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         method = self.special(tx, "__call__")
+        if method is None and hasattr(self.inner, "call"):
+            return self.inner.call(tx, args, kwargs)                        # type: ignore[union-attr,no-any-return]
         return super().tp_call(tx, args, kwargs) if method is None else tx.call(method, args, kwargs)
 
     def tp_iter(self, tx: Any) -> VariableTracker:
@@ -335,6 +353,8 @@ class ObjectVariable(VariableTracker):
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
         """A user's own descriptor found in a class."""
         getter = self.special(tx, "__get__")
+        if getter is None and hasattr(self.inner, "descr_get"):
+            return self.inner.descr_get(tx, self, obj)                      # type: ignore[union-attr,no-any-return]
         if getter is None and self.inner is not None and self.inner.tp_descr_get is not None:     # a property's subclass
             found = self.inner.tp_descr_get(tx, obj, cls)
             return self if found is self.inner else found
@@ -422,6 +442,12 @@ def c_owner(cls: type, name: str) -> bool:
     return False
 
 
+def set_instance_dict(obj: Any, namespace: dict) -> None:
+    """subtype_setdict, whatever the class has under the name."""
+    raws = [vars(klass).get("__dict__") for klass in type(obj).__mro__]
+    next(raw for raw in raws if isinstance(raw, types.GetSetDescriptorType)).__set__(obj, namespace)
+
+
 def object_dict(tx: Any, obj: ObjectVariable) -> VariableTracker:
     if isinstance(attrs_static(obj.cls, "__dict__"), property) or not obj.has_instance_dict():
         value = generic_getattr(tx, obj, "__dict__")
@@ -443,7 +469,7 @@ IMMUTABLE_BASES = (tuple, frozenset, str, bytes, int, float, complex)
 def builtin_base(cls: type) -> type:
     """The most derived builtin class an instance's memory comes from."""
     for klass in cls.__mro__:
-        if not klass.__flags__ & (1 << 9):           # Py_TPFLAGS_HEAPTYPE
+        if not klass.__flags__ & (1 << 9) or adopt(klass):           # Py_TPFLAGS_HEAPTYPE
             return klass
     return object
 

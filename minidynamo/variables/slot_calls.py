@@ -332,7 +332,10 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     if real_base in (tuple, frozenset):
         check_part_arguments(tx, made, real_base, "__init__", args, kwargs)
     check_finalizer(tx, made)
-    instance = ObjectVariable(made, inner=maker(tx, args, kwargs))
+    part = maker(tx, args, kwargs)
+    if hasattr(part, "belongs_to"):
+        part.belongs_to(made)
+    instance = ObjectVariable(made, inner=part)
     instance.made_at = tx.root_step
     return instance
 
