@@ -38,7 +38,7 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
     return None
 
 
-def fits(python: types.FunctionType, args: list, kwargs: dict) -> bool:
+def fits(python: Any, args: list, kwargs: dict) -> bool:
     """Whether a call binds to the signature of a polyfill."""
     code = python.__code__
     names, first = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount], code.co_posonlyargcount
