@@ -197,7 +197,7 @@ SAMPLES: dict[str, Any] = {
     "COPY": 1, "SWAP": 2, "BUILD_SLICE": 2, "LIST_APPEND": 1, "SET_ADD": 1, "MAP_ADD": 1,
     "LIST_EXTEND": 1, "SET_UPDATE": 1, "DICT_UPDATE": 1, "DICT_MERGE": 1, "UNPACK_EX": (1, 1),
     "FORMAT_VALUE": ("r", True), "CONVERT_VALUE": "a", "CALL": (1, ("k",)), "CALL_FUNCTION_EX": True,
-    "MAKE_FUNCTION": 15, "SET_FUNCTION_ATTRIBUTE": 8, "UNARY": "truth", "BINARY": "@=",
+    "MAKE_FUNCTION": 15, "UNARY": "truth", "BINARY": "@=",
     "COMPARE": ("<", True), "IS_OP": True, "CONTAINS_OP": False, "JUMP_IF": "not_none", "RAISE": 2,
     "RERAISE": 1, "LOAD_SUPER_ATTR": ("name", True, True), "INTRINSIC_1": "STOPITERATION_ERROR",
     "INTRINSIC_2": "PREP_RERAISE_STAR", "GET_AWAITABLE": 1, "YIELD": 1, "MATCH_CLASS": 1,
@@ -354,18 +354,15 @@ def test_for_iter_to_odd_places(way: str) -> None:
 def test_function_attributes(bit: int, value: Any, name: str) -> None:
     seven = 7
     inner = (lambda x: seven).__code__ if bit == 8 else (lambda x, *, k=1: x).__code__
-    for fused in (True, False):
-        w = Writer()
-        w.op("LOAD_LOCAL", "a0")
-        w.load_object_unchecked(inner)
-        w.op("MAKE_FUNCTION", bit if fused else 0)
-        if not fused:
-            w.op("SET_FUNCTION_ATTRIBUTE", bit)
-        w.op("RETURN")
-        made = run(w, value, scope={"__name__": "m"})
-        assert getattr(made, name) == ({"x": int} if bit == 4 else value)
-        if bit == 8:
-            assert made(0) == 7
+    w = Writer()
+    w.op("LOAD_LOCAL", "a0")
+    w.load_object_unchecked(inner)
+    w.op("MAKE_FUNCTION", bit)
+    w.op("RETURN")
+    made = run(w, value, scope={"__name__": "m"})
+    assert getattr(made, name) == ({"x": int} if bit == 4 else value)
+    if bit == 8:
+        assert made(0) == 7
 
 
 @pytest.mark.parametrize("method", [True, False])

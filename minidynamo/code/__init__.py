@@ -4,6 +4,8 @@ from __future__ import annotations
 import sys
 
 from minidynamo.code.assemble import assemble
+from minidynamo.code.classes import is_static
+from minidynamo.code.comprehensions import plain_name
 from minidynamo.code.decode import DecodeError, decode, remember, remembered
 from minidynamo.code.listing import listing
 from minidynamo.code.liveness import StackError, live_locals, loops, stack_depths
@@ -17,8 +19,11 @@ null_first: bool = version.null_first
 python_version: tuple[int, int] = sys.version_info[:2]
 """For texts that CPython words differently from version to version."""
 
+close_returns: bool = python_version >= (3, 13)
+"""Whether a generator's ``close()`` gives what the generator returned."""
+
 __all__ = [
     "NO_POSITION", "DecodeError", "Handler", "Label", "Op", "Position", "Program", "StackError",
-    "UnsafeConstant", "Writer", "assemble", "decode", "is_safe_constant", "listing", "live_locals", "loops",
-    "null_first", "python_version", "remember", "remembered", "stack_depths",
+    "UnsafeConstant", "Writer", "assemble", "close_returns", "decode", "is_safe_constant", "is_static", "listing", "live_locals", "loops",
+    "null_first", "plain_name", "python_version", "remember", "remembered", "stack_depths",
 ]

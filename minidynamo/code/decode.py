@@ -13,9 +13,10 @@ import opcode as _opcode
 from types import CodeType
 from typing import NamedTuple
 
+from minidynamo.code.comprehensions import untangle
 from minidynamo.code.program import Handler, Op, Position, Program
 from minidynamo.code.readers import (
-    CALL, CALL_KW, END_FOR, FIXED, JUMP, KW_NAMES, MAKE_CELL, READ, RESUME, Row, View)
+    ATTRIBUTE, CALL, CALL_KW, END_FOR, FIXED, JUMP, KW_NAMES, MAKE_CELL, READ, RESUME, Row, View)
 from minidynamo.code.version import CACHES, version
 
 
@@ -163,6 +164,10 @@ class _Walk:
                 op.target = first[unit]
         if self.code.co_exceptiontable:
             self._handlers()
+        if "LOAD_FAST_AND_CLEAR" in version.READ:
+            code = self.code
+            own, free = frozenset(code.co_cellvars), frozenset(code.co_freevars)
+            self.out = untangle(self.out, own | free, free.intersection(own.union(code.co_varnames)), version.null_first)
         if self.doubled:
             self._check_slots()
         return self.out
@@ -243,6 +248,11 @@ class _Walk:
             if load.name != "LOAD_CONST":
                 raise DecodeError(f"CALL_KW without constant names in {self.code!r}")
             return (("CALL", (arg, load.arg)),), skip
+        elif kind == ATTRIBUTE:                 # written right behind MAKE_FUNCTION: a function is made whole or not at all
+            made = self.out[-1]
+            if made.name != "MAKE_FUNCTION" or 0 < made.arg <= arg:     # type: ignore[operator]
+                raise DecodeError(f"SET_FUNCTION_ATTRIBUTE without its function in {self.code!r}")
+            made.arg = (made.arg or 0) | arg    # type: ignore[operator]
         elif kind == END_FOR:
             return (), len(version.FOR_TAIL) - 1
         return (), skip

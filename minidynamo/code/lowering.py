@@ -196,35 +196,14 @@ def from_dict_or(load: Rule) -> Rule:
     return rule
 
 
-def set_function_attribute(e: Emitter, op: Op) -> None:
-    """3.11 and 3.12: only MAKE_FUNCTION sets these; a call makes the changed function."""
-    call_with(e, _ATTRIBUTES[op.arg], 2)
+def new_cell(e: Emitter, op: Op) -> None:
+    for part in ("PUSH_NULL", "LOAD_CONST") if e.null_first else ("LOAD_CONST", "PUSH_NULL"):
+        e.rule(part, types.CellType if part == "LOAD_CONST" else None)
+    e.need(1)
+    e.rule("CALL", (0, ()))
 
 
 # ---- functions that stand in for what a version lacks; each takes one tuple
-def _with_attribute(name: str) -> Callable[[Any], object]:
-    def change(pair: Any) -> object:
-        value, function = pair
-        if name == "__annotations__" and isinstance(value, tuple):
-            value = dict(zip(value[::2], value[1::2]))
-        setattr(function, name, value)
-        return function
-    return change
-
-
-def _with_closure(pair: Any) -> object:
-    closure, old = pair
-    new = types.FunctionType(old.__code__, old.__globals__, old.__name__, old.__defaults__, closure)
-    new.__kwdefaults__, new.__annotations__ = old.__kwdefaults__, old.__annotations__
-    new.__qualname__, new.__doc__, new.__module__ = old.__qualname__, old.__doc__, old.__module__
-    return new
-
-
-_ATTRIBUTES: dict[object, Callable[[Any], object]] = {
-    1: _with_attribute("__defaults__"), 2: _with_attribute("__kwdefaults__"),
-    4: _with_attribute("__annotations__"), 8: _with_closure}
-
-
 def _stop_iteration_error(one: Any) -> object:
     if isinstance(one[0], (StopIteration, StopAsyncIteration)):
         error = RuntimeError(f"generator raised {type(one[0]).__name__}")
@@ -267,6 +246,7 @@ COMMON: dict[str, Rule] = {
     "STORE_LOCAL": by_local("STORE_FAST"),
     "DELETE_LOCAL": by_local("DELETE_FAST"),
     "MAKE_CELL": by_cell("MAKE_CELL"),
+    "NEW_CELL": new_cell,
     "LOAD_CELL": by_cell("LOAD_CLOSURE"),
     "LOAD_DEREF": by_deref("LOAD_DEREF"),
     "STORE_DEREF": by_deref("STORE_DEREF"),
@@ -276,7 +256,6 @@ COMMON: dict[str, Rule] = {
     "UNPACK_EX": unpack_ex,
     "FORMAT_VALUE": format_value,
     "CONVERT_VALUE": convert_value,
-    "SET_FUNCTION_ATTRIBUTE": set_function_attribute,
     "MAKE_FUNCTION": count("MAKE_FUNCTION"),
     "RAISE": raise_,
     "JUMP": jump,

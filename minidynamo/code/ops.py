@@ -40,8 +40,9 @@ ROWS: dict[str, tuple[str, Count, Count]] = {
     "LOAD_LOCAL_CLEAR": ("name; pushes NULL when unbound, then unbinds (PEP 709)", 0, 1),
     "STORE_LOCAL": ("name; a NULL on the stack unbinds", 1, 0),
     "DELETE_LOCAL": ("name", 0, 0),
-    "MAKE_CELL": ("name; puts the slot's value in a fresh cell (PEP 709 comprehensions; the cells "
-                  "made at function entry are implied)", 0, 0),
+    "MAKE_CELL": ("name; puts the slot's value in a fresh cell (a comprehension over a name that is both a cell and "
+                  "free; the cells made at function entry are implied)", 0, 0),
+    "NEW_CELL": ("pushes an empty cell (inlined comprehensions)", 0, 1),
     "LOAD_CELL": ("name of a cell or free variable; pushes the cell object", 0, 1),
     "LOAD_DEREF": ("name", 0, 1),
     "STORE_DEREF": ("name", 1, 0),
@@ -97,7 +98,6 @@ ROWS: dict[str, tuple[str, Count, Count]] = {
     "CALL": ("(argument count without NULL and callable, tuple of keyword names)", _call, 1),
     "CALL_FUNCTION_EX": ("has_kwargs; stack: NULL/callable pair, args, [kwargs]", _ex, 1),
     "MAKE_FUNCTION": ("bits 1 defaults, 2 kwdefaults, 4 annotations, 8 closure", _function, 1),
-    "SET_FUNCTION_ATTRIBUTE": ("one of the bits; stack: value, function", 2, 1),
     "INTRINSIC_1": ("name: INTRINSIC_PRINT, LIST_TO_TUPLE, IMPORT_STAR, STOPITERATION_ERROR, "
                     "ASYNC_GEN_WRAP, TYPEVAR, PARAMSPEC, TYPEVARTUPLE, SUBSCRIPT_GENERIC, TYPEALIAS", 1, 1),
     "INTRINSIC_2": ("name: PREP_RERAISE_STAR, TYPEVAR_WITH_BOUND, TYPEVAR_WITH_CONSTRAINTS, "

@@ -12,7 +12,7 @@ from typing import NamedTuple
 Pair = tuple[str, object]
 Pairs = tuple[Pair, ...]
 
-FIXED, READ, JUMP, DROP, RESUME, MAKE_CELL, END_FOR, CALL, CALL_KW, KW_NAMES = range(10)
+FIXED, READ, JUMP, DROP, RESUME, MAKE_CELL, END_FOR, CALL, CALL_KW, KW_NAMES, ATTRIBUTE = range(11)
 
 # BINARY_OP's symbols, in CPython's order: the in-place forms are the plain ones plus "="
 _PLAIN = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")

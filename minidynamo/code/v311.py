@@ -10,6 +10,7 @@ null_first = True           # stack: NULL, callable, arguments
 FOR_TAIL: tuple[str, ...] = ()
 SEND_POPS = True            # SEND's jump leaves the result only: an END_SEND is implied
 ABSENT: frozenset[str] = frozenset()
+NO_LONGER_STATIC: frozenset[str] = frozenset()
 
 
 def resume_bits(shallow: bool) -> int:

@@ -11,6 +11,10 @@ FOR_TAIL: tuple[str, ...] = ("END_FOR",)
 SEND_POPS = False
 # internal to the interpreter, never in a code object's bytes
 ABSENT = frozenset({"INTERPRETER_EXIT", "RESERVED"})
+# modules whose static types of 3.11 are heap types
+NO_LONGER_STATIC = frozenset({
+    "collections", "_collections", "itertools", "zoneinfo", "_io", "_pickle", "_ctypes", "_socket", "_multiprocessing",
+    "_asyncio", "_elementtree", "xml.etree.ElementTree"})
 
 # by number; the row names drop the prefix, except of PRINT
 INTRINSICS_1 = ("INVALID", "INTRINSIC_PRINT", "IMPORT_STAR", "STOPITERATION_ERROR",

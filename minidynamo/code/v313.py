@@ -11,6 +11,7 @@ FOR_TAIL: tuple[str, ...] = ("END_FOR", "POP_TOP")
 SEND_POPS = False
 # internal to the interpreter, never in a code object's bytes
 ABSENT = frozenset({"INTERPRETER_EXIT", "RESERVED", "ENTER_EXECUTOR", "EXIT_INIT_CHECK"})
+NO_LONGER_STATIC = v312.NO_LONGER_STATIC | {"decimal", "datetime"}
 
 INTRINSICS_1 = v312.INTRINSICS_1
 INTRINSICS_2 = (*v312.INTRINSICS_2, "SET_TYPEPARAM_DEFAULT")
@@ -46,7 +47,6 @@ READ: dict[str, Row] = {
     **{name: row for name, row in v312.READ.items()
        if name not in ("FORMAT_VALUE", "LOAD_CLOSURE", "KW_NAMES")},
     "LOAD_FAST": read(lambda view, arg: (_load(view, arg),)),
-    "LOAD_FAST_CHECK": read(lambda view, arg: (_load(view, arg),)),
     "LOAD_FAST_LOAD_FAST": read(_load_load),
     "STORE_FAST_LOAD_FAST": read(_store_load),
     "STORE_FAST_STORE_FAST": read(_store_store),
@@ -55,7 +55,7 @@ READ: dict[str, Row] = {
     "TO_BOOL": fixed(("UNARY", "truth")),
     "CALL_KW": Row(readers.CALL_KW),
     "MAKE_FUNCTION": fixed(("MAKE_FUNCTION", 0)),
-    "SET_FUNCTION_ATTRIBUTE": readers.number("SET_FUNCTION_ATTRIBUTE"),
+    "SET_FUNCTION_ATTRIBUTE": Row(readers.ATTRIBUTE),
     "FORMAT_SIMPLE": fixed(("FORMAT_VALUE", ("", False))),
     "FORMAT_WITH_SPEC": fixed(("FORMAT_VALUE", ("", True))),
     "CONVERT_VALUE": readers.choice("CONVERT_VALUE", readers.CONVERSIONS),
@@ -151,7 +151,6 @@ WRITE: dict[str, Rule] = {
     "FORMAT_VALUE": _format_value,
     "CONVERT_VALUE": _convert_value,
     "MAKE_FUNCTION": _make_function,
-    "SET_FUNCTION_ATTRIBUTE": lowering.count("SET_FUNCTION_ATTRIBUTE"),
     "INTRINSIC_2": lowering.intrinsic(2, INTRINSICS_2),
     "YIELD": _yield,
 }

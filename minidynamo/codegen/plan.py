@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.code import live_locals
+from minidynamo.code import is_static, live_locals
 from minidynamo.codegen.snapshot import what_to_keep
 from minidynamo.graph.ambient import is_switch
 from minidynamo.interp.state import NULL, PreviousException
@@ -203,9 +203,6 @@ def plan(trace: Any) -> Plan:
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, kept, has_ops)
 
 
-HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
-
-
 def outlives(name: str, value: Any) -> bool:
     """Whether a variable that is not read again is handed on all the same: what it holds may run code when it dies.
 
@@ -216,7 +213,7 @@ def outlives(name: str, value: Any) -> bool:
     kind = value.py_type()
     if issubclass(kind, (torch.Tensor, torch.nn.Module)):
         return False
-    return bool(kind.__flags__ & HEAP_TYPE) or kind is types.GeneratorType or hasattr(kind, "__del__")
+    return not is_static(kind) or kind is types.GeneratorType or hasattr(kind, "__del__")
 
 
 def watchable(values: list[Any]) -> set[int]:

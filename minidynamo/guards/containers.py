@@ -5,6 +5,7 @@ import collections
 from collections.abc import Iterable
 from typing import Any
 
+from minidynamo.base.iterstate import state_of
 from minidynamo.guards.guard import Guard, Names, Tree, guard_kind
 from minidynamo.guards.literals import literal_key, short
 from minidynamo.guards.values import IsNone, TypeIs
@@ -207,12 +208,12 @@ class RangeIteratorAt(Guard):
 
 def iterator_items(iterator: Any) -> list[Any] | tuple[Any, ...]:
     """The list or tuple that an iterator walks (empty once exhausted); for a `Fetch` source."""
-    return iterator.__reduce__()[1][0]
+    return state_of(iterator)[1][0]
 
 
 def iterator_position(iterator: Any) -> int:
     """The index of the item that comes next, or -1 once exhausted."""
-    state = iterator.__reduce__()
+    state = state_of(iterator)
     return state[2] if len(state) > 2 else -1
 
 

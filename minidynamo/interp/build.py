@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo.code import null_first
 from minidynamo.interp.loop import handles
 from minidynamo.interp.stack_ops import peek, pop, popn, popn_raw
 from minidynamo.interp.state import Frame
@@ -92,7 +93,7 @@ def dict_update(tx: Any, frame: Frame, op: Any) -> None:
 @handles("DICT_MERGE")
 def dict_merge(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
-    target, function = peek(tx, frame, op.arg), peek(tx, frame, op.arg + 2)
+    target, function = peek(tx, frame, op.arg), peek(tx, frame, op.arg + (2 if null_first else 3))
     name = getattr(function, "shown_name", lambda: "function")()
     if not hasattr(value.py_type(), "keys"):
         tx.raise_(TypeError, f"{name} argument after ** must be a mapping, not {value.py_type().__name__}")

@@ -58,10 +58,3 @@ def make_function(tx: Any, frame: Frame, op: Any) -> None:
         if flags & bit:
             function.set_part(tx, bit, pop(tx, frame))
     frame.stack.append(function)
-
-
-@handles("SET_FUNCTION_ATTRIBUTE")
-def set_function_attribute(tx: Any, frame: Frame, op: Any) -> None:
-    function, value = pop(tx, frame), pop(tx, frame)
-    function.set_part(tx, op.arg, value)
-    frame.stack.append(function)

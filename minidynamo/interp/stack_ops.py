@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo.code import plain_name
 from minidynamo.interp.loop import handles
 from minidynamo.interp.state import NULL, Frame
 from minidynamo.model.variable import LazyVariable, VariableTracker
@@ -77,8 +78,13 @@ def load_const(tx: Any, frame: Frame, op: Any) -> None:
 def load_local(tx: Any, frame: Frame, op: Any) -> None:
     value = frame.local.get(op.arg)
     if value is None:
-        tx.raise_(UnboundLocalError, f"cannot access local variable '{op.arg}' where it is not associated with a value")
+        unbound_local(tx, op.arg)
     frame.stack.append(value)
+
+
+def unbound_local(tx: Any, name: str) -> None:
+    tx.raise_(UnboundLocalError,
+              f"cannot access local variable '{plain_name(name)}' where it is not associated with a value")
 
 
 @handles("LOAD_LOCAL_CLEAR")
@@ -98,7 +104,7 @@ def store_local(tx: Any, frame: Frame, op: Any) -> None:
 @handles("DELETE_LOCAL")
 def delete_local(tx: Any, frame: Frame, op: Any) -> None:
     if op.arg not in frame.local:
-        tx.raise_(UnboundLocalError, f"cannot access local variable '{op.arg}' where it is not associated with a value")
+        unbound_local(tx, op.arg)
     del frame.local[op.arg]
 
 
@@ -112,7 +118,7 @@ def unbound_cell(tx: Any, frame: Frame, name: str) -> None:
     if name in frame.program.freevars and name not in frame.program.memo.get("own_cells", ()):
         tx.raise_(NameError, f"cannot access free variable '{name}' where it is not associated with a value"
                              " in enclosing scope")
-    tx.raise_(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+    unbound_local(tx, name)
 
 
 @handles("LOAD_DEREF")
@@ -138,5 +144,10 @@ def delete_deref(tx: Any, frame: Frame, op: Any) -> None:
 
 @handles("MAKE_CELL")
 def make_cell(tx: Any, frame: Frame, op: Any) -> None:
-    """A cell made in the middle of a body, for a variable of an inlined comprehension (PEP 709)."""
-    frame.cells[op.arg] = CellVariable(frame.local.pop(op.arg, None), None)
+    """CPython 3.12 puts the name's own cell in the new one, and forgets it."""
+    frame.cells[op.arg] = CellVariable(frame.cells[op.arg], None)
+
+
+@handles("NEW_CELL")
+def new_cell(tx: Any, frame: Frame, op: Any) -> None:
+    frame.stack.append(CellVariable(None, None))

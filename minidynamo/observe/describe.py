@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from minidynamo.base.iterstate import state_of
+
 try:
     import numpy as np
 except ImportError:                             # numpy is optional, also for torch
@@ -119,7 +121,7 @@ class _Walk:
                 obj.__suppress_context__, str(obj) if type(obj).__str__ in _PLAIN_STR else "")
 
     def iterator(self, obj: Any) -> Any:
-        return self.visit(obj.__reduce__()[1:])
+        return self.visit(state_of(obj)[1:])
 
 
 _NOISE = frozenset({"__weakref__", "_minidynamo_dynamic_dims", "_dynamo_dynamic_indices"})

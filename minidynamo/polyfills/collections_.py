@@ -7,6 +7,7 @@ import _heapq
 import _operator
 from typing import Any
 
+from minidynamo.code import is_static
 from minidynamo.model.tables import polyfill
 
 
@@ -77,7 +78,7 @@ list_get, list_set, list_pop, list_append = list.__getitem__, list.__setitem__, 
 def check_list(heap: Any, name: str) -> None:
     if not isinstance(heap, list):
         kind = type(heap)
-        shown = kind.__name__ if kind.__module__ == "builtins" or kind.__flags__ & 512 else f"{kind.__module__}.{kind.__name__}"
+        shown = kind.__name__ if kind.__module__ == "builtins" or not is_static(kind) else f"{kind.__module__}.{kind.__name__}"
         raise TypeError(f"{name}() argument{' 1' if name != 'heapify' else ''} must be list, not {shown}")
 
 

@@ -4,6 +4,20 @@ from __future__ import annotations
 from typing import Any
 
 
+def _said() -> str:
+    kind: Any = None
+    try:
+        match None:
+            case kind():
+                pass
+    except TypeError as error:
+        return str(error)
+    raise AssertionError
+
+
+NOT_A_CLASS = _said()           # words of this Python
+
+
 def match_keys(subject: Any, keys: tuple[Any, ...]) -> Any:
     """MATCH_KEYS: the values of all keys, or None."""
     if not keys:
@@ -24,7 +38,7 @@ def match_keys(subject: Any, keys: tuple[Any, ...]) -> Any:
 def match_class(subject: Any, cls: Any, count: int, names: tuple[str, ...], matches_self: bool) -> Any:
     """MATCH_CLASS: the attributes that the sub-patterns look at, or None."""
     if not isinstance(cls, type):
-        raise TypeError("called match pattern must be a type")
+        raise TypeError(NOT_A_CLASS)
     if not isinstance(subject, cls):
         return None
     seen, values = set(), []

@@ -18,7 +18,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import NotConstant, VariableTracker, is_subtype, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import describe, type_lookup
-from minidynamo.variables.classes import HEAP_TYPE, ClassVariable, lookup_in
+from minidynamo.variables.classes import ClassVariable, lookup_in
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.descriptors import ClassMethodVariable, PropertyVariable, StaticMethodVariable
 from minidynamo.variables.exceptions import make_exception
@@ -214,7 +214,7 @@ _GRAVES: dict[type, type] = {}
 
 def forget(standin: type) -> None:
     """Take a stand-in out of its bases' ``__subclasses__``: nobody is to find it there."""
-    solid = next(k for k in type.mro(standin) if not k.__flags__ & HEAP_TYPE)
+    solid = next(k for k in type.mro(standin) if code.is_static(k))
     grave = _GRAVES.get(solid)
     if grave is None:
         grave = _GRAVES[solid] = type.__new__(type, "Grave", (solid,), {})

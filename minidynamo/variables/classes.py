@@ -5,7 +5,7 @@ import types
 import weakref
 from typing import Any
 
-from minidynamo import reasons
+from minidynamo import code, reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Predicate, SameObject
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
@@ -192,7 +192,7 @@ def wrap_classes(tx: Any, classes: tuple[type, ...]) -> VariableTracker:
 def read_own(name: str, missing: Any) -> Any:
     """A getset of type that reads the class's own namespace (type_module, type_get_doc, type_get_annotations)."""
     def read(tx: Any, me: ClassVariable) -> VariableTracker:
-        if not me.cls.__flags__ & HEAP_TYPE:
+        if code.is_static(me.cls):
             return tx.wrap(getattr(me.cls, name)) if hasattr(me.cls, name) else missing(tx, me)
         space = tx.class_namespace(me)
         if space.has(tx, name):
@@ -203,7 +203,7 @@ def read_own(name: str, missing: Any) -> Any:
 
 
 def missing_annotations(tx: Any, me: ClassVariable) -> VariableTracker:
-    if not me.cls.__flags__ & HEAP_TYPE:
+    if code.is_static(me.cls):
         tx.raise_attribute_error(f"type object '{me.cls.__name__}' has no attribute '__annotations__'", me, "__annotations__")
     value = tx.empty_dict()
     me.set_own(tx, "__annotations__", value)
@@ -221,7 +221,6 @@ SLOT_NAMES = frozenset(
      "__class_getitem__", "__slots__"}
     | {name for kind in (object, type, int, float, complex, str, list, dict, set, tuple, bytearray)
        for name, raw in vars(kind).items() if name.startswith("__") and not isinstance(raw, str)})
-HEAP_TYPE = 1 << 9                 # Py_TPFLAGS_HEAPTYPE
 DISALLOW_INSTANTIATION = 1 << 7    # Py_TPFLAGS_DISALLOW_INSTANTIATION
 
 CLASS_ATTRIBUTES = {
@@ -345,8 +344,16 @@ def bind_super(tx: Any, cls: ClassVariable, obj: VariableTracker) -> SuperVariab
             claimed = attrs.getattr_or_none(tx, obj, "__class__")
             if isinstance(claimed, ClassVariable) and is_subtype(claimed.cls, cls.cls):
                 return SuperVariable(cls, obj, claimed.cls)
-            tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
+            tx.raise_(TypeError, not_below(cls.cls, obj))
     return SuperVariable(cls, obj, start)
+
+
+def not_below(cls: type, obj: VariableTracker) -> str:
+    """What supercheck says."""
+    if code.python_version < (3, 13):
+        return "super(type, obj): obj must be an instance or subtype of type"
+    shown = f"type {obj.cls.__name__}" if isinstance(obj, ClassVariable) else f"instance of {obj.py_type().__name__}"
+    return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({cls.__name__})."
 
 
 @builds(super)

@@ -117,6 +117,9 @@ def abstract_mark(tx: Any, value: VariableTracker) -> bool:
     return found is not None and bool(found.as_constant())
 
 
+ACCESSORS = (("fset", property.__set__, (None,)), ("fdel", property.__delete__, ()), ("fget", property.__get__, ()))
+
+
 class PropertyVariable(DescriptorVariable):
     """``property`` (property_descr_get)."""
 
@@ -142,22 +145,23 @@ class PropertyVariable(DescriptorVariable):
     def accessor(self, tx: Any, obj: VariableTracker, name: str) -> VariableTracker:
         function = self.part(tx, name)
         if function.py_type() is type(None):
-            text = no_accessor(self.name(tx), obj, {"fget": "getter", "fset": "setter", "fdel": "deleter"}[name])
+            text = no_accessor(self.name(), obj, {"fget": "getter", "fset": "setter", "fdel": "deleter"}[name])
             tx.raise_(AttributeError, text)
         return function
 
-    def name(self, tx: Any) -> str | None:
-        """prop_name: only ``__set_name__`` gives one, and Python shows it nowhere but in these texts."""
-        if self.parts is None:
-            try:
-                self.raw.__get__(Nothing())
-            except AttributeError as error:
-                found = str(error)
-                return found.split("'")[1] if found.startswith("property '") else None
-            except Exception:
-                return self.raw.fget.__name__ if self.raw.fget else None
-            return None
-        return None if self.shown is None else self.shown.as_constant()
+    def name(self) -> str | None:
+        """prop_name: only ``__set_name__`` gives one, and up to 3.12 Python shows it nowhere but in the texts about an
+        accessor that is missing.  Where none is, nobody ever sees it."""
+        if self.parts is not None:
+            return None if self.shown is None else self.shown.as_constant()
+        for accessor, use, args in ACCESSORS:
+            if getattr(self.raw, accessor) is None:
+                try:
+                    use(self.raw, Nothing(), *args)
+                except AttributeError as error:
+                    found = str(error)
+                    return found.split("'")[1] if found.startswith("property '") else None
+        return None
 
     def children(self) -> list[VariableTracker]:
         return [*super().children(), *([] if self.shown is None else [self.shown])]
@@ -179,7 +183,7 @@ class PropertyVariable(DescriptorVariable):
         if self.getter_doc and old["fget"].py_type() is not type(None):
             old["__doc__"] = NONE
         made = make_property(tx, *old.values())
-        tx.journal.set(made, "shown", self.shown if self.parts is not None else named(tx, self.name(tx)))
+        tx.journal.set(made, "shown", self.shown if self.parts is not None else named(tx, self.name()))
         return made
 
 

@@ -164,7 +164,7 @@ def group_match(tx: Any, exc: VariableTracker, kind: VariableTracker) -> tuple[V
     if exceptions.is_none(exc):
         return exc, NONE
     if exceptions.matches(tx, exc, kind):
-        return NONE, exc if is_group(exc) else wrap(tx, [exc])
+        return NONE, exc if is_group(exc) else wrap(tx, TupleVariable([exc]))
     if not is_group(exc):
         return exc, NONE
     pair = tx.call(exc.tp_getattro(tx, "split"), [kind])
@@ -174,9 +174,9 @@ def group_match(tx: Any, exc: VariableTracker, kind: VariableTracker) -> tuple[V
     return (exc, NONE) if exceptions.is_none(match) else (rest, match)
 
 
-def wrap(tx: Any, members: list[VariableTracker]) -> VariableTracker:
+def wrap(tx: Any, members: VariableTracker) -> VariableTracker:
     """_PyExc_CreateExceptionGroup."""
-    return tx.call(tx.class_of(BaseExceptionGroup), [ConstantVariable(""), ListVariable(members)])
+    return tx.call(tx.class_of(BaseExceptionGroup), [ConstantVariable(""), members])
 
 
 def prepare_reraise(tx: Any, original: Any, raised: list[VariableTracker]) -> VariableTracker:
@@ -194,7 +194,7 @@ def prepare_reraise(tx: Any, original: Any, raised: list[VariableTracker]) -> Va
         return NONE if kept is None else kept
     if kept is not None:
         new.append(kept)
-    return wrap(tx, new) if len(new) > 1 else new[0]
+    return wrap(tx, ListVariable(new)) if len(new) > 1 else new[0]
 
 
 def same_origin(exc: Any, original: Any) -> bool:

@@ -5,7 +5,7 @@ import builtins
 import types
 from typing import Any, NoReturn
 
-from minidynamo import reasons
+from minidynamo import code, reasons
 from minidynamo.model.tables import Methods, builds
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -173,21 +173,22 @@ class GeneratorVariable(HashedByIdentity):
             return None, Raised(exc)
         return tx.call(method, [exc]), None
 
-    def close(self, tx: Any) -> None:
-        """gen_close."""
+    def close(self, tx: Any) -> VariableTracker | None:
+        """gen_close; the value that the generator returns when told."""
         if self.state == CREATED:
             tx.journal.set(self, "state", CLOSED)
         if self.state == CLOSED:
-            return
+            return None
         exc = exceptions.make_exception(tx, GeneratorExit, [])
         try:
             result = self.throw(tx, exc)
         except Raised as raised:
             if issubclass(raised.exc.py_type(), (GeneratorExit, StopIteration)):
-                return
+                return None
             raise
         if result is not None:
             tx.raise_(RuntimeError, "generator ignored GeneratorExit")
+        return self.frame.result
 
     def is_guarded(self) -> bool:
         """Whether closing it runs code of the user's: it stands inside a with or finally, or an except that takes GeneratorExit.
@@ -269,8 +270,8 @@ class GeneratorMethods(Methods, of=types.GeneratorType):
         return result
 
     def close(tx, self, /):
-        self.close(tx)
-        return tx.wrap(None)
+        result = self.close(tx)
+        return tx.wrap(None) if result is None or not code.close_returns else real(tx, result)
 
 
 def close_iterator(tx: Any, iterator: VariableTracker) -> None:

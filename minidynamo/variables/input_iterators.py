@@ -7,6 +7,7 @@ import itertools
 import sys
 from typing import Any
 
+from minidynamo.base.iterstate import state_of
 from minidynamo.guards.kinds import (
     Equal, ListIteratorAt, Predicate, RangeIteratorAt, TupleIteratorAt, TypeIs, iterator_items, iterator_position,
     range_left)
@@ -193,7 +194,7 @@ builds(*WHAT, type(iter(set())))(build_walker)
 # ---------------------------------------------------------------- made of other iterators: these hold no state of their own
 def part(at: int) -> Any:
     def read(iterator: Any) -> Any:
-        return iterator.__reduce__()[1][at]
+        return state_of(iterator)[1][at]
     return read
 
 
@@ -201,7 +202,7 @@ PARTS = [part(at) for at in range(16)]
 
 
 def parts_of(tx: Any, obj: Any, source: Any) -> list[VariableTracker] | None:
-    parts = obj.__reduce__()[1]
+    parts = state_of(obj)[1]
     if len(parts) > len(PARTS):
         return None
     tx.guard(TypeIs(source, type(obj)))
@@ -210,11 +211,11 @@ def parts_of(tx: Any, obj: Any, source: Any) -> list[VariableTracker] | None:
 
 
 def part_count(iterator: Any) -> int:
-    return len(iterator.__reduce__()[1])
+    return len(state_of(iterator)[1])
 
 
 def is_strict(iterator: Any) -> bool:
-    return len(iterator.__reduce__()) > 2
+    return len(state_of(iterator)) > 2
 
 
 @builds(zip)

@@ -5,6 +5,7 @@ import itertools
 import sys
 from typing import Any
 
+from minidynamo.base.iterstate import set_state, state_of
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Equal, TypeIs
 from minidynamo.model.tables import Methods, builds, meaning
@@ -89,7 +90,7 @@ def call_count(tx, start=None, step=None):
 
 def count_state(counter: Any) -> Any:
     """What a count gives next, and its step."""
-    return (*counter.__reduce__()[1], 1)[:2]
+    return (*state_of(counter)[1], 1)[:2]
 
 
 @builds(itertools.count)
@@ -134,10 +135,10 @@ class Cycle(Lazy):
 def cycle_of(saved: list, iterator: Any, index: int) -> Any:
     if iterator is not None:
         made = itertools.cycle(iterator)
-        made.__setstate__((saved, False))
+        set_state(made, (saved, False))
     else:
         made = itertools.cycle(iter(saved[index:]))
-        made.__setstate__((saved, True))
+        set_state(made, (saved, True))
     return made
 
 
@@ -213,7 +214,7 @@ class Chain(Lazy):
 def chain_of(*state: Any) -> Any:
     made = itertools.chain()
     if state:
-        made.__setstate__(state)
+        set_state(made, state)
     return made
 
 
@@ -361,9 +362,7 @@ class Filterfalse(WithFunction):
 
 def flagged(cls: type) -> Any:
     def make(function: Any, iterator: Any) -> Any:
-        made = cls(function, iterator)
-        made.__setstate__(True)
-        return made
+        return set_state(cls(function, iterator), True)
     return make
 
 
@@ -486,7 +485,7 @@ class Accumulate(Lazy):
 def accumulate_of(iterator: Any, function: Any, initial: Any, *total: Any) -> Any:
     made = itertools.accumulate(iterator, function, initial=initial)
     if total:
-        made.__setstate__(total[0])
+        set_state(made, total[0])
     return made
 
 

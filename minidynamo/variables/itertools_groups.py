@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minidynamo.base.text import tp_name
+from minidynamo.base.iterstate import set_state
 from minidynamo.model.tables import Methods, builds, meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import compare as cmp
@@ -146,7 +147,7 @@ class Groupby(Lazy):
 def groupby_of(iterator: Any, function: Any, *state: Any) -> Any:
     made = itertools.groupby(iterator, function)
     if state:
-        made.__setstate__(state)
+        set_state(made, state)
     return made
 
 

@@ -5,6 +5,7 @@ import types
 from typing import Any
 
 from minidynamo.base.text import tp_name
+from minidynamo.code import is_static
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
 from minidynamo.model.tables import adopt, builds_when
 from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
@@ -469,7 +470,7 @@ IMMUTABLE_BASES = (tuple, frozenset, str, bytes, int, float, complex)
 def builtin_base(cls: type) -> type:
     """The most derived builtin class an instance's memory comes from."""
     for klass in cls.__mro__:
-        if not klass.__flags__ & (1 << 9) or adopt(klass):           # Py_TPFLAGS_HEAPTYPE
+        if is_static(klass) or adopt(klass):
             return klass
     return object
 
@@ -504,7 +505,7 @@ def kind_of_instance(cls: type) -> type[ObjectVariable]:
 def is_user_object(obj: Any) -> bool:
     """An instance of a class defined in Python, whose memory is object's or a modelled builtin's."""
     cls = type(obj)
-    return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) is object and not issubclass(cls, type) \
+    return not is_static(cls) and builtin_base(cls) is object and not issubclass(cls, type) \
         and cls.__module__ != "builtins" and not has_own_access(cls)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minidynamo.code import is_static
 from minidynamo.guards.kinds import Equal, Length, TypeIs
 from minidynamo.model.tables import builds_when
 from minidynamo.model.variable import VariableTracker
@@ -52,7 +53,7 @@ PARTS.update({base: literal_part(base) for base in PLAIN})
 def is_builtin_subclass(obj: Any) -> bool:
     """An instance of a Python class whose memory is that of a builtin with a part of its own here."""
     cls = type(obj)
-    return bool(cls.__flags__ & (1 << 9)) and builtin_base(cls) in PARTS and not is_struct(cls)
+    return not is_static(cls) and builtin_base(cls) in PARTS and not is_struct(cls)
 
 
 @builds_when("builtin subclass", is_builtin_subclass)
