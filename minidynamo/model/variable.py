@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minidynamo.base.text import tp_name
+from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER, CONVERSIONS, UNARY_DUNDER, binary_name
 from minidynamo.side_effects.effect import Changed
 
 if TYPE_CHECKING:
@@ -167,19 +168,24 @@ class VariableTracker(Changed):
 
     def nb_unary(self, tx: Tracer, symbol: str) -> Any:
         """``+ - ~`` and ``index int float complex abs``; NotImplemented when there is no slot."""
-        return NotImplemented
+        names = CONVERSIONS.get(symbol) or (UNARY_DUNDER[symbol],)
+        return tx.unsupported(self, names[0]) if any(defines(self.py_type(), n) for n in names) else NotImplemented
 
     def nb_binary(self, tx: Tracer, symbol: str, other: VariableTracker, reflected: bool) -> Any:
         """``self symbol other``, or ``other symbol self`` when reflected; or NotImplemented."""
-        return NotImplemented
+        name = binary_name(symbol, reflected)
+        return tx.unsupported(self, name) if defines(self.py_type(), name) else NotImplemented
 
     def nb_inplace(self, tx: Tracer, symbol: str, other: VariableTracker) -> Any:
         """``self symbol= other``; NotImplemented when the type has no such slot."""
-        return NotImplemented
+        name = f"__i{BINARY_DUNDER[symbol[:-1]]}__"
+        return tx.unsupported(self, name) if defines(self.py_type(), name) else NotImplemented
 
     def tp_richcompare(self, tx: Tracer, symbol: str, other: VariableTracker) -> Any:
         """``self symbol other`` of this type alone, or NotImplemented."""
-        return NotImplemented
+        name, cls = COMPARE_DUNDER[symbol], self.py_type()
+        own = next(klass for klass in cls.__mro__ if name in vars(klass)) is not object
+        return tx.unsupported(self, name) if own else NotImplemented
 
     def tp_hash(self, tx: Tracer) -> VariableTracker:
         return tx.unsupported(self, "hash()")
@@ -196,7 +202,7 @@ class VariableTracker(Changed):
         if cls.__format__ is not object.__format__:
             return tx.unsupported(self, "format()")
         if spec:
-            tx.raise_(TypeError, f"unsupported format string passed to {cls.__name__}.__format__")
+            tx.raise_(TypeError, f"unsupported format string passed to {tp_name(cls)}.__format__")
         return self.tp_str(tx)
 
     def key(self, tx: Tracer) -> Any:

@@ -5,11 +5,11 @@ import operator
 from typing import Any
 
 from minidynamo.guards.kinds import Aliased, NotAliased
+from minidynamo.model.slots import COMPARE_DUNDER
 from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
-DUNDER = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
 
 
 def compare(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:

@@ -6,7 +6,8 @@ import operator
 from typing import Any
 
 from minidynamo.base.text import tp_name
-from minidynamo.model.variable import VariableTracker, is_subtype
+from minidynamo.model.slots import BINARY_DUNDER
+from minidynamo.model.variable import VariableTracker, defines, is_subtype
 
 BINARY = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -20,12 +21,6 @@ INPLACE = {
 }
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": operator.abs, "index": operator.index,
          "int": int, "float": float, "complex": complex}
-DUNDER = {
-    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
-    "<<": "lshift", ">>": "rshift", "&": "and", "|": "or", "^": "xor",
-}
-UNARY_DUNDER = {"-": "__neg__", "+": "__pos__", "~": "__invert__", "abs": "__abs__", "index": "__index__",
-                "int": "__int__", "float": "__float__", "complex": "__complex__"}
 
 
 def binary(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
@@ -84,6 +79,8 @@ def divide(tx: Any, left: VariableTracker, right: VariableTracker) -> VariableTr
         order.reverse()
     for value, name, other in order:
         method = tx.special_method(value, name)
+        if method is None and defines(value.py_type(), name):
+            tx.unsupported(value, name)
         if method is not None:
             result = tx.not_implemented(tx.call(method, [other]))
             if result is not NotImplemented:
@@ -93,7 +90,7 @@ def divide(tx: Any, left: VariableTracker, right: VariableTracker) -> VariableTr
 
 def overrides_reflected(symbol: str, left_type: type, right_type: type) -> bool:
     """Whether the subclass has its own reflected method (method_is_overloaded in typeobject.c)."""
-    name = f"__r{DUNDER[symbol]}__"
+    name = f"__r{BINARY_DUNDER[symbol]}__"
     mine, theirs = getattr(right_type, name, None), getattr(left_type, name, None)
     return mine is not None and mine is not theirs
 
@@ -142,7 +139,7 @@ def is_plain_sequence(cls: type, symbol: str) -> bool:
     """Whether ``+`` and ``*`` of the type are sq_concat and sq_repeat, which come behind the number slots."""
     for base in SEQUENCES:
         if issubclass(cls, base):
-            name = f"__{DUNDER[symbol]}__"
+            name = f"__{BINARY_DUNDER[symbol]}__"
             return getattr(cls, name) is getattr(base, name)
     return False
 

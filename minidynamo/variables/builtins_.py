@@ -407,6 +407,8 @@ def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
         return "[", show(part.items), "]"
     if owner is tuple:
         return tuple_text(tx, value.py_type(), show(part.items))
+    if owner is bytearray:
+        return f"{name}(", [ConstantVariable(repr(part.buffer()))], ")"
     body = show(part.ordered(tx))
     if owner is set and value.py_type() is set:
         return ("{", body, "}") if body else ("set()", [], "")

@@ -10,6 +10,7 @@ import torch
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Equal, IsNone
+from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import builds, fold, wraps
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol import compare as cmp
@@ -112,9 +113,11 @@ class ConstantVariable(VariableTracker):
             if symbol == "*" and type(self.value) in TEXTS:
                 times = other.nb_unary(tx, "index")               # sequence_repeat
                 return NotImplemented if times is NotImplemented else tx.fold(operator.mul, [self, times])
+            if symbol == "+" and not reflected and type(self.value) is bytes and other.kind == "opaque object":
+                tx.unsupported(other, "b'' +")                    # bytes_concat takes any buffer
             return NotImplemented
         left, right = (other.value, self.value) if reflected else (self.value, other.value)
-        name = f"__r{numbers.DUNDER[symbol]}__" if reflected else f"__{numbers.DUNDER[symbol]}__"
+        name = f"__r{BINARY_DUNDER[symbol]}__" if reflected else f"__{BINARY_DUNDER[symbol]}__"
         if not hasattr(type(self.value), name) and not (reflected and symbol in "*+"):
             return NotImplemented
         try:
@@ -126,7 +129,7 @@ class ConstantVariable(VariableTracker):
         other = tx.builtin_part(other)
         if other.__class__ is not ConstantVariable:
             return NotImplemented
-        result = getattr(type(self.value), cmp.DUNDER[symbol])(self.value, other.value)
+        result = getattr(type(self.value), COMPARE_DUNDER[symbol])(self.value, other.value)
         return NotImplemented if result is NotImplemented else ConstantVariable(result)
 
     def sq_length(self, tx: Any) -> VariableTracker:

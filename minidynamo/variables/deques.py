@@ -55,6 +55,12 @@ class DequeVariable(ListVariable):
         if len(self.items) >= len(kept) and all(a is b for a, b in zip(self.items, kept)):
             self.write(out, "extend", self.items[len(kept):])
             return
+        if not self.version:                # only items were assigned: an iterator of the caller's goes on
+            for at, (now, before) in enumerate(zip(self.items, kept)):
+                if now is not before:
+                    out.call_method(deque.__setitem__, self, at, now)
+                    out.op("POP")
+            return
         out.call_method(deque.clear, self)
         out.op("POP")
         self.write(out, "extend", self.items)

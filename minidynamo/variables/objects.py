@@ -7,6 +7,7 @@ from typing import Any
 from minidynamo.base.text import tp_name
 from minidynamo.code import is_static
 from minidynamo.guards.kinds import InInstanceDict, TypeIs
+from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER, UNARY_DUNDER
 from minidynamo.model.tables import adopt, builds_when
 from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
 from minidynamo.protocol import attrs, compare, numbers
@@ -256,7 +257,7 @@ class ObjectVariable(VariableTracker):
     def nb_unary(self, tx: Any, symbol: str) -> Any:
         if symbol == "index" and isinstance(self.cls, type) and int in self.cls.__mro__:
             return self.inner.nb_unary(tx, symbol)      # PyNumber_Index: an int is its own index, whatever it defines
-        method = self.special(tx, numbers.UNARY_DUNDER[symbol])
+        method = self.special(tx, UNARY_DUNDER[symbol])
         if method is not None:
             return tx.checked_unary(symbol, tx.call(method, []))
         if self.inner is not None:
@@ -266,7 +267,7 @@ class ObjectVariable(VariableTracker):
         return NotImplemented
 
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
-        stem = numbers.DUNDER[symbol]
+        stem = BINARY_DUNDER[symbol]
         name = f"__r{stem}__" if reflected else f"__{stem}__"
         if self.sets_none(name):
             tx.raise_(TypeError, numbers.operand_error(symbol, *((other, self) if reflected else (self, other))))
@@ -281,7 +282,7 @@ class ObjectVariable(VariableTracker):
         return self.inner.nb_binary(tx, symbol, tx.builtin_part(other), reflected)
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        method = self.special(tx, f"__i{numbers.DUNDER[symbol[:-1]]}__")
+        method = self.special(tx, f"__i{BINARY_DUNDER[symbol[:-1]]}__")
         if method is not None:
             return tx.not_implemented(tx.call(method, [other]))
         if self.inner is not None:
@@ -290,7 +291,7 @@ class ObjectVariable(VariableTracker):
         return NotImplemented
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        name = compare.DUNDER[symbol]
+        name = COMPARE_DUNDER[symbol]
         method = tx.catching(BaseException, lambda: self.special(tx, name))     # slot_tp_richcompare clears errors
         if method is not None:
             return tx.not_implemented(tx.call(method, [other]))
@@ -331,13 +332,15 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__repr__")
         if method is not None:
             return tx.checked_text("__repr__", tx.call(method, []))
+        if isinstance(self.inner, ConstantVariable):
+            return self.inner.tp_repr(tx)
         return tx.repr_of_container(self) if self.inner is not None else tx.default_repr(self)
 
     def tp_str(self, tx: Any) -> VariableTracker:
         method = self.special(tx, "__str__")
         if method is not None:
             return tx.checked_text("__str__", tx.call(method, []))
-        if self.inner is not None and not special_is_python(tx, self.cls, "__repr__"):
+        if isinstance(self.inner, ConstantVariable) and not special_is_python(tx, self.cls, "__repr__"):
             return self.inner.tp_str(tx)
         return self.tp_repr(tx)
 
@@ -345,8 +348,8 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__format__")
         if method is not None:
             return tx.checked_text("__format__", tx.call(method, [tx.wrap(spec)]))
-        if self.inner is not None and not (special_is_python(tx, self.cls, "__str__")):
-            return self.inner.tp_format(tx, spec)
+        if isinstance(self.inner, ConstantVariable) and spec and self.inner.py_type() is not bytes:
+            return self.inner.tp_format(tx, spec)           # without a spec they ask PyObject_Str
         if spec:
             tx.raise_(TypeError, f"unsupported format string passed to {tp_name(self.cls)}.__format__")
         return self.tp_str(tx)

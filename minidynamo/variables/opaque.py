@@ -4,17 +4,27 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo.guards.kinds import SameObject, TypeIs
+from minidynamo.model.slots import COMPARE_DUNDER
 from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol import compare
 from minidynamo.sources import Local
 from minidynamo.variables.bases import HashedByIdentity, HeldObject
 
 
-class OpaqueVariable(HeldObject, HashedByIdentity):
-    """An object of the user's whose type has no kind."""
+class Unknown(HashedByIdentity):
+    """What only the object's own type knows; nothing is missing from it merely because it is not modelled."""
 
     __slots__ = ()
     kind = "opaque object"
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        return tx.unsupported(self, f"{symbol}()") if symbol in ("int", "float") else super().nb_unary(tx, symbol)   # of buffers too
+
+
+class OpaqueVariable(HeldObject, Unknown):
+    """An object of the user's whose type has no kind."""
+
+    __slots__ = ()
 
     def as_object(self) -> Any:
         return self.obj
@@ -30,19 +40,18 @@ class OpaqueVariable(HeldObject, HashedByIdentity):
         return tx.unsupported(self, "hash()")
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
-        if getattr(type(self.obj), compare.DUNDER[symbol]) is getattr(object, compare.DUNDER[symbol]):
+        if getattr(type(self.obj), COMPARE_DUNDER[symbol]) is getattr(object, COMPARE_DUNDER[symbol]):
             return super().tp_richcompare(tx, symbol, other)
         return tx.unsupported(self, f"{symbol} ...")
 
 
-class PassingVariable(HashedByIdentity):
+class PassingVariable(Unknown):
     """An opaque object that came as an argument: a new one on each call, as likely as not.
 
     Only its type is guarded; where its identity decides something, that is guarded there.
     """
 
     __slots__ = ("passing",)
-    kind = "opaque object"
 
     def __init__(self, obj: Any, source: Any) -> None:
         self.passing, self.source = obj, source

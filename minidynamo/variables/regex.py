@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import SameObject
 from minidynamo.model.tables import builds, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.iterators import IteratorVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 
@@ -152,19 +154,20 @@ def substitute(tx: Any, self: Any, function: VariableTracker, string: VariableTr
         if found.start() > done:
             pieces.append(ConstantVariable(text[done:found.start()]))
         if value.py_type() is not type(None):
-            if not issubclass(value.py_type(), type(text)):
-                tx.raise_(TypeError, f"sequence item {len(pieces)}: expected {type(text).__name__} instance, "
-                                     f"{value.py_type().__name__} found")
             pieces.append(value)
         done, count = found.end(), count + 1
+    for place, piece in enumerate(pieces):                   # only now, in the final join
+        if not issubclass(piece.py_type(), type(text)):
+            tx.raise_(TypeError, f"sequence item {place}: expected {type(text).__name__} instance, "
+                                 f"{tp_name(piece.py_type())} found")
     pieces.append(ConstantVariable(text[done:]))
     if type(text) is bytes:
         return ConstantVariable(b"".join([inner(p).as_constant() for p in pieces])), count
     return tx.join_text(pieces), count
 
 
-def nth_match(pattern: re.Pattern, text: Any, index: int) -> re.Match:
-    return next(itertools.islice(pattern.finditer(text), index, None))
+def nth_match(pattern: re.Pattern, text: Any, index: int, *bounds: int) -> re.Match:
+    return next(itertools.islice(pattern.finditer(text, *bounds), index, None))
 
 
 def by_function(raw: Any, counted: bool) -> Any:
@@ -184,6 +187,57 @@ meaning(re.Pattern.sub)(by_function(re.Pattern.sub, False))
 meaning(re.Pattern.subn)(by_function(re.Pattern.subn, True))
 
 
+def matches(tx: Any, pattern: PatternVariable, string: VariableTracker, *bounds: VariableTracker) -> list[VariableTracker]:
+    """All matches from left to right; each can be found again by its place."""
+    where = [plain(b) for b in bounds]
+    try:
+        found = list(pattern.value.finditer(plain(string), *where))
+    except TypeError as error:
+        tx.raise_real(error)
+    return [MatchVariable(match, (nth_match, [pattern, string, tx.wrap(at), *bounds])) for at, match in enumerate(found)]
+
+
+class MatchIterator(IteratorVariable):
+    """``pattern.finditer(text)``, a callable_iterator over a scanner."""
+
+    __slots__ = ("found", "args", "index")
+    cls = type(iter(int, 1))
+
+    def __init__(self, found: list[VariableTracker], args: list[VariableTracker]) -> None:
+        self.found, self.args, self.index, self.source = found, args, 0, None
+
+    def children(self) -> list[VariableTracker]:
+        return self.args
+
+    def tp_iternext(self, tx: Any) -> VariableTracker | None:
+        if self.index >= len(self.found):
+            return None
+        self.advance(tx, index=self.index + 1)
+        return self.found[self.index - 1]
+
+    def rebuild(self, out: Any) -> None:
+        out.call_function(match_iterator_at, self.index, *self.args)
+
+
+def match_iterator_at(index: int, pattern: re.Pattern, *args: Any) -> Any:
+    iterator = pattern.finditer(*args)
+    for _ in range(index):
+        next(iterator, None)
+    return iterator
+
+
+@meaning(vars(re.Pattern)["finditer"])
+def find_all(tx, self, /, string, pos=None, endpos=None):
+    bounds = [b for b in (pos if pos is not None or endpos is None else tx.wrap(0), endpos) if b is not None]
+    return MatchIterator(matches(tx, self, string, *bounds), [self, string, *bounds])
+
+
+def raise_error(tx: Any, error: re.error) -> None:
+    """The pattern or the template was refused; ``re.error`` is a Python class."""
+    args = [error.msg, *([error.pattern, error.pos] if error.pattern is not None else [])]
+    tx.raise_value(tx.call(tx.class_of(re.error), [tx.wrap(a) for a in args]))
+
+
 @meaning(re._compile)                    # type: ignore[attr-defined]
 def compile_pattern(tx, pattern, flags, /):
     """``re._compile`` of a literal."""
@@ -197,8 +251,8 @@ def compile_pattern(tx, pattern, flags, /):
         return PatternVariable(re.compile(text, bits))
     except TypeError as error:
         tx.raise_real(error)
-    except re.error:
-        tx.stop(reasons.UNSUPPORTED_CALL, call="re.compile", kind="a pattern that is refused")
+    except re.error as error:
+        raise_error(tx, error)
 
 
 @builds(re.Pattern)

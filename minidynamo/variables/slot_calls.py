@@ -6,6 +6,8 @@ import types
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.base.text import tp_name
+from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs, calls, compare, iters, numbers
@@ -52,7 +54,9 @@ def unary_slot(symbol: str) -> Any:
 
 def divmod_slot(name: str) -> Any:
     def call(tx, self, other):
-        """long_divmod and float_divmod, asked on the numbers themselves."""
+        """long_divmod and float_divmod, asked on the numbers themselves; other types have their own."""
+        if not issubclass(self.py_type(), (int, float)):
+            return tx.unsupported(self, "divmod()")
         pair = compare.constants(inner(self), inner(other))
         if pair is None:
             unknown = [v for v in (inner(self), inner(other)) if issubclass(v.py_type(), (int, float))
@@ -105,10 +109,10 @@ SLOTS: dict[str, Any] = {
     "__divmod__": divmod_slot("__divmod__"), "__rdivmod__": divmod_slot("__rdivmod__"),
     "__neg__": unary_slot("-"), "__pos__": unary_slot("+"), "__invert__": unary_slot("~"), "__abs__": unary_slot("abs"),
     "__int__": unary_slot("int"), "__float__": unary_slot("float"), "__index__": unary_slot("index"),
-    **{f"__{stem}__": binary_slot(symbol, False) for symbol, stem in numbers.DUNDER.items()},
-    **{f"__r{stem}__": binary_slot(symbol, True) for symbol, stem in numbers.DUNDER.items()},
-    **{f"__i{stem}__": inplace_slot(symbol) for symbol, stem in numbers.DUNDER.items()},
-    **{name: compare_slot(symbol) for symbol, name in compare.DUNDER.items()},
+    **{f"__{stem}__": binary_slot(symbol, False) for symbol, stem in BINARY_DUNDER.items()},
+    **{f"__r{stem}__": binary_slot(symbol, True) for symbol, stem in BINARY_DUNDER.items()},
+    **{f"__i{stem}__": inplace_slot(symbol) for symbol, stem in BINARY_DUNDER.items()},
+    **{name: compare_slot(symbol) for symbol, name in COMPARE_DUNDER.items()},
 }
 
 
@@ -192,7 +196,7 @@ OBJECT_SLOTS: dict[str, Any] = {
 
 def object_format(tx, self, spec, /):
     if spec.as_constant():
-        tx.raise_(TypeError, f"unsupported format string passed to {self.py_type().__name__}.__format__")
+        tx.raise_(TypeError, f"unsupported format string passed to {tp_name(self.py_type())}.__format__")
     return tx.to_str(self)
 
 

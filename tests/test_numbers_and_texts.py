@@ -1,0 +1,113 @@
+"""Operators, conversions, formats and regular expressions over literals, subclasses and objects of unknown C types."""
+from __future__ import annotations
+
+import array
+import collections
+import decimal
+import re
+import string
+
+import pytest
+import torch
+
+from minidynamo.testing import check
+
+X = torch.ones(2)
+
+
+def guarded(text: str):
+    """``text`` of `d` inside a handler: an error that we were to make up would be caught there, and seen."""
+    space: dict = {}
+    exec(f"def fn(d, x):\n try: r = {text}\n except Exception as e: r = type(e).__name__, str(e)\n return r, x + 1", space)
+    return space["fn"]
+
+
+DECIMAL = ("int(d)", "float(d)", "-d", "abs(d)", "d + 1", "1 + d", "divmod(d, 1)", "d ** 2", "d == 2.5", "3 > d", "'%d' % d",
+           "complex(d)", "round(d)", "sum([d, d])", "max(d, 3)")
+VIEW = ("int(d)", "float(d)", "b'x' + d", "bytes.fromhex('aa') + d", "d == b'12'", "49 in d", "d[1:].tobytes()", "b'12'.startswith(d)")
+ARRAY = ("(d + d).tolist()", "(d * 2).tolist()", "(2 * d).tolist()", "float(d)", "d == d[:]", "d.append(4)", "[] + d", "d + [1]")
+
+
+@pytest.mark.parametrize("make, text", [
+    *[(lambda: decimal.Decimal("2.5"), t) for t in DECIMAL],
+    *[(lambda: memoryview(b"12"), t) for t in VIEW],
+    *[(lambda: array.array("i", [1, 2]), t) for t in ARRAY]])
+def test_operators_of_unknown_types_are_their_own(make, text):
+    check(guarded(text), make=lambda: (make(), X), min_graphs=1)
+
+
+@pytest.mark.parametrize("base", [list, tuple, dict, set, frozenset, str, bytes, bytearray, int, float, complex, collections.deque,
+                                  collections.OrderedDict, collections.defaultdict, collections.Counter])
+def test_texts_of_a_subclass(base):
+    def fn(x):
+        class Sub(base):
+            pass
+        plain = base in (int, float, complex, collections.defaultdict, str, bytes, bytearray)
+        value = Sub() if plain else Sub([(1, 2)])
+        return str(value), repr(value), f"{value}", "%s" % (value,), x + 1
+    check(fn, X, graphs=1, fullgraph=True)
+
+
+def test_formats_of_a_subclass():
+    class Number(int):
+        def __str__(self):
+            return "number"
+
+    class Text(str):
+        def __str__(self):
+            return "text"
+
+    class Float(float):
+        def __repr__(self):
+            return "float"
+
+    def fn(x):
+        out = []
+        for value in (Number(5), Text("x"), Float(2.5), collections.deque()):
+            for spec in ("", ">5"):
+                try:
+                    out.append(format(value, spec))
+                except TypeError as error:
+                    out.append(str(error))
+            out.append((f"{value}", f"{value!r}", "%s" % (value,), "{}".format(value)))
+        return out, x + 1
+    check(fn, X, graphs=1, fullgraph=True)
+
+
+def test_items_assigned_leave_a_deque_iterator_alive():
+    def fn(walker, items):
+        items[1] = 7
+        return list(walker)
+
+    def make():
+        items = collections.deque(range(3))
+        return iter(items), items
+    check(fn, make=make)
+
+
+def test_substitution_by_a_function():
+    pattern = re.compile(r"(\d+)|(b)")
+
+    def fn(x):
+        out = []
+        for act in (lambda: pattern.sub(lambda m: str(int(m[0]) * 2) if m[1] else None, "a1b22c3", 2),
+                    lambda: pattern.subn(lambda m: m.group(0) * 2, "a1b22c3"), lambda: pattern.sub(r"<\1>", "a1b2"),
+                    lambda: pattern.sub(r"<\9>", "a1b2"), lambda: pattern.sub(lambda m: 3, "a1b2"), lambda: re.compile("["),
+                    lambda: pattern.sub(lambda m: "", "xyz"), lambda: re.sub("x*", lambda m: "-", "abxd"),
+                    lambda: [m.span() for m in pattern.finditer("1 2 b")], lambda: [m[0] for m in pattern.finditer("1 2 b", 1, 3)],
+                    lambda: string.Template("$a ${b} $$ $z").safe_substitute(a=1, b=2)):
+            try:
+                out.append(act())
+            except Exception as error:
+                out.append((type(error).__name__, str(error), getattr(error, "pos", None)))
+        return out, x + 1
+    check(fn, X, graphs=1, fullgraph=True)
+
+
+def test_matches_leave_the_trace():
+    def fn(x):
+        walker = re.finditer("[ab]", "abcab")
+        first = next(walker)
+        print("break")
+        return first.span(), [m.span() for m in walker], x + 1
+    check(fn, X, min_graphs=1)
