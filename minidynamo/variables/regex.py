@@ -126,6 +126,8 @@ def fold_method(raw: Any) -> Any:
         names = {k: plain(v) for k, v in kwargs.items()}
         try:
             result = raw(self.value, *values, **names)
+        except re.error as error:
+            raise_error(tx, error)
         except Exception as error:
             tx.raise_real(error)
         if isinstance(result, re.Match):
