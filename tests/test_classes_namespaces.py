@@ -200,3 +200,74 @@ def test_substitution_by_a_function():
         return (x + 1, re.sub("[ab]", double, "xaybz"), re.subn("q*", lambda m: "-", "aqqb"), re.sub("a", double, "aaa", count=2),
                 re.sub(b"a", lambda m: b"<>", b"bab"))
     check(fn, X, graphs=1)
+
+
+# ---------------------------------------------------------------- what C runs of the user's, and how often
+class Sized:
+    def __init__(self, log):
+        self.log = log
+
+    def __iter__(self):
+        self.log.append("iter")
+        return iter((1, 2))
+
+    def __len__(self):
+        self.log.append("len")
+        return 2
+
+
+class Hinted:
+    def __init__(self, log):
+        self.log = log
+
+    def __iter__(self):
+        self.log.append("iter")
+        return iter((1, 2))
+
+    def __length_hint__(self):
+        self.log.append("hint")
+        return 7
+
+
+TAKERS = {"list": list, "tuple": tuple, "set": set, "sorted": sorted, "extend": lambda v: [].extend(v), "star": lambda v: [*v],
+          "call": lambda v: max(*v), "sum": sum, "+=": lambda v: [].__iadd__(v), "unpacked": lambda v: (lambda a, b: a)(*v)}
+
+
+@pytest.mark.parametrize("taker", list(TAKERS))
+@pytest.mark.parametrize("kind", [Sized, Hinted])
+def test_length_hints(taker, kind):
+    def fn(x):
+        log = []
+        return x + 1, TAKERS[taker](kind(log)), log
+    check(fn, X, graphs=1)
+
+
+def test_new_without_init():
+    def fn(x):
+        return (x + 1, list.__new__(list, [1]), dict.__new__(dict, {1: 2}), set.__new__(set, [1]),
+                str(UnicodeEncodeError.__new__(UnicodeEncodeError)), repr(ValueError.__new__(ValueError, 3)))
+    check(fn, X, graphs=1)
+
+
+def test_a_class_attribute_named_class():
+    class Fake:
+        __class__ = str
+
+    def fn(x):
+        fake = Fake()
+        return x + 1, isinstance(fake, str), isinstance(fake, Fake), fake.__class__, type(fake) is Fake
+    check(fn, X, graphs=1)
+
+
+def test_a_submodule_that_an_import_loads(tmp_path, monkeypatch):
+    package = tmp_path / "package_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("value = 3")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import package_of_test  # noqa: F401
+
+    def fn(x):
+        from package_of_test import part
+        return x + part.value
+    assert torch.equal(minidynamo.optimize(fn)(X), X + 3)

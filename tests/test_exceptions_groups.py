@@ -140,3 +140,47 @@ def test_group_raised_in_pieces():
         except ExceptionGroup as group:
             return [type(e).__name__ for e in group.exceptions], y
     check(fn, X, min_graphs=1)
+
+
+# ---------------------------------------------------------------- members of C structs
+def test_members_of_exceptions():
+    def fn(x):
+        out = []
+        u = UnicodeEncodeError("baz", "xxxxx", 1, 5, "foo")
+        out.append(str(u))
+        u.end = 2
+        u.reason = 965
+        out.append((str(u), u.encoding, u.end))
+        for bad in (lambda: setattr(u, "start", "1"), lambda: delattr(u, "start"), lambda: ImportError("m", invalid=1),
+                    lambda: ValueError(x=1), lambda: setattr(ExceptionGroup("m", [KeyError()]), "message", 3),
+                    lambda: NameError(path=3)):
+            try:
+                out.append(bad())
+            except (TypeError, AttributeError) as error:
+                out.append((type(error), str(error)))
+        e = ImportError("test", name="somename", path="somepath")
+        out.append((e.name, e.path, e.msg))
+        e.__init__("other")
+        out.append((e.name, e.path, e.msg, e.args))
+        s = SyntaxError("m", ("f", 1, 2, "text"))
+        s.lineno = 7
+        del s.offset
+        s.args = (3,)
+        out.append((s.msg, s.filename, s.lineno, s.offset, str(s), s.args))
+        return x + 1, out, u, e, s
+    check(fn, X, graphs=1)
+
+
+def test_members_of_an_exception_from_outside():
+    def fn(x, error):
+        return x + 1, error.errno, error.strerror, error.filename, str(error)
+    error = OSError(2, "none", "file")
+    error.strerror = "changed"
+    check(fn, X, error, graphs=1)
+
+    def syntax(x):
+        try:
+            compile("a = ", "name", "exec", optimize=0)
+        except SyntaxError as caught:
+            return x + 1, caught.lineno, caught.offset, caught.filename, str(caught)
+    check(syntax, X)

@@ -265,6 +265,29 @@ def print_and_double(x):
     return x * 2
 
 
+@met_by("MD0511", X)
+def sets_a_trace_function(x):
+    return lines_of_double(x + 1)
+
+
+def lines_of_double(x):
+    def see(frame, event, arg):
+        seen.append((event, frame.f_code.co_name, frame.f_lineno - frame.f_code.co_firstlineno))
+        return see
+
+    def double(y):
+        z = y * 2
+        return z
+    seen = []
+    before = sys.gettrace()
+    sys.settrace(see)
+    try:
+        y = double(x)
+    finally:
+        sys.settrace(before)
+    return y, seen
+
+
 @met_by("MD0405", X)
 def changes_its_own_size(x):
     def inner(y):

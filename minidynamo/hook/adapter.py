@@ -24,7 +24,7 @@ from minidynamo.compiler.pipeline import compile_frame, internal_error
 from minidynamo.hook.skip import Skip, why_skip, why_skip_now
 from minidynamo.model import marks
 from minidynamo.observe import recorder, say, wants
-from minidynamo.reasons import Stop, render
+from minidynamo.reasons import TRACE_FUNCTION, Stop, render
 from minidynamo.reasons.errors import MiniDynamoError, Unsupported
 
 Callback = Callable[..., Any]
@@ -103,6 +103,8 @@ def _look_at(options: Options, raw: Any, frame_state: dict[str, Any], callback: 
     except Exception as error:          # a bug around the pipeline; those inside it end there
         frame = Frame(code, {}, {}, {}, ())
         result = internal_error(frame, error, state)
+    if result.reason is TRACE_FUNCTION:             # which would see the calls of our own functions
+        return Answer(None, SKIP_ALL, result.forever)
     return EAGER_FOREVER if result.forever else EAGER
 
 

@@ -21,7 +21,7 @@ GLOBAL_ONLY = frozenset({"locals", "eval", "exec"})
 
 def why_unbreakable(tx: Any, frame: Frame, index: int, stop: Stop) -> Stop | None:
     """A Stop that leaves the whole frame alone where no resume function could go on, else None."""
-    if stop.reason in (reasons.RUNS_WHEN_DROPPED, reasons.WATCHED_DEATH):
+    if stop.reason in (reasons.RUNS_WHEN_DROPPED, reasons.WATCHED_DEATH, reasons.TRACE_FUNCTION):
         return stop
     program = frame.program
     why = None

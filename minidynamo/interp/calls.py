@@ -44,7 +44,7 @@ def call_function_ex(tx: Any, frame: Frame, op: Any) -> None:
     if not iters.has_iter(starred):
         tx.raise_(TypeError, f"{function.shown_name()} argument after * must be an iterable, "
                              f"not {starred.py_type().__name__}")
-    args = [real(tx, a) for a in iters.collect(tx, starred)]
+    args = [real(tx, a) for a in iters.listed(tx, starred)]
     kwargs = mapping.string_items(tx) if mapping is not None else {}
     frame.stack.append(function.tp_call(tx, args, kwargs))
 

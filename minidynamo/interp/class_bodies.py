@@ -227,9 +227,9 @@ def compiled(tx: Any, text: str, filename: str, mode: str, flags: int) -> types.
     if warned:
         tx.stop(reasons.EXEC_EVAL, name="compile()")
     if refused is not None:
-        message, details = refused.args
+        message, *details = refused.args
         tx.raise_value(make_exception(tx, type(refused), [
-            tx.wrap(message), tx.wrap_tuple([tx.wrap(part) for part in details])]))
+            tx.wrap(message), *[tx.wrap_tuple([tx.wrap(part) for part in detail]) for detail in details]]))
     return code
 
 

@@ -13,6 +13,7 @@ from minidynamo.interp.stack_ops import peek, pop
 from minidynamo.interp.state import NULL, Frame, Scope
 from minidynamo.model.variable import VariableTracker
 from minidynamo.sources import Builtin, Imported
+from minidynamo.variables.sequences import TupleVariable
 
 
 def load_name_global(tx: Any, scope: Scope, name: str) -> VariableTracker:
@@ -134,6 +135,10 @@ def import_name(tx: Any, frame: Frame, op: Any) -> None:
     module = sys.modules.get(name)
     if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
         tx.stop(reasons.IMPORT_UNKNOWN, name=name)
+    for part in fromlist.items if isinstance(fromlist, TupleVariable) and hasattr(module, "__path__") else ():
+        full = f"{name}.{part.as_constant()}"
+        if not hasattr(module, part.as_constant()) and full not in sys.modules:
+            tx.stop(reasons.IMPORT_UNKNOWN, name=full)                      # _handle_fromlist imports it
     if fromlist.py_type() is type(None) and level == 0:
         name = name.partition(".")[0]
     frame.stack.append(tx.build(sys.modules[name], Imported(name)))

@@ -18,9 +18,8 @@ from minidynamo.protocol import attrs, iters, text
 from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
-    addresses,
-    builtins_, class_making, exceptions, formatting, frames, hatches, namespaces, nonstrict, slot_calls, symbol_text, symbols,
-    torch_ops, typing_, weakrefs,
+    addresses, builtins_, class_making, exception_fields, exceptions, formatting, frames, hatches, namespaces, nonstrict,
+    slot_calls, symbol_text, symbols, torch_ops, typing_, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -240,7 +239,7 @@ class Services:
         if isinstance(obj, NamedTupleVariable) and name in getattr(obj.cls, "__match_args__", ()):
             return real(self, obj.items[obj.cls.__match_args__.index(name)])       # a C struct sequence
         if isinstance(obj, exceptions.ExceptionVariable) and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
-            return exceptions.c_field(self, obj, name)
+            return exception_fields.field_value(self, obj, name)
         fields = getattr(obj, "fields", None)
         if fields is not None and name in fields:
             if fields[name] is None:
@@ -266,7 +265,10 @@ class Services:
         if not isinstance(obj, ObjectVariable):
             self.unsupported(obj, f".{raw.__name__} = ...")
         if not attrs.is_python_slot(raw):
-            self.unsupported(obj, f".{raw.__name__} = ... of a C struct")
+            if not issubclass(obj.cls, BaseException):
+                self.unsupported(obj, f".{raw.__name__} = ... of a C struct")
+            exception_fields.set_field(self, obj, raw.__name__, value)
+            return
         if value is None:
             self.slot_value(obj, raw)
         obj.instance_set(self, raw.__name__, value)
@@ -336,6 +338,9 @@ class Services:
 
     def builtins_namespace(self) -> VariableTracker:
         return namespaces.scope_namespace(self, self.scope_of(builtins.__dict__))
+
+    def exception_text(self, exc: Any) -> VariableTracker:
+        return exception_fields.exception_text(self, exc)
 
     def frame_value(self, frame: Any) -> VariableTracker:
         return frames.frame_value(self, frame)

@@ -35,7 +35,8 @@ from minidynamo.reasons import Stop, Where
 from minidynamo.side_effects.effect import Changed
 from minidynamo.sources import Cell, Source
 from minidynamo.protocol import attrs
-from minidynamo.variables import class_making, constants, exceptions, functions, mappings, opaque, sequences, symbols, tensors
+from minidynamo.variables import (
+    class_making, constants, exception_fields, exceptions, functions, mappings, opaque, sequences, symbols, tensors)
 
 
 @dataclasses.dataclass(slots=True)
@@ -279,7 +280,7 @@ class Tracer(Services):
         if exc_type.__module__ != "builtins" or error.__dict__:
             self.stop(reasons.UNCAUGHT_EXCEPTION, type=exc_type.__name__, message=str(error))
         exc = exceptions.make_exception(self, exc_type, [self.wrap(a) for a in error.args])
-        exceptions.copy_c_fields(self, exc, error)
+        exception_fields.copy_fields(self, exc, error)
         self.raise_value(exc)
 
     def catching(self, exc_type: type, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:

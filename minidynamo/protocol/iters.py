@@ -9,9 +9,11 @@ from minidynamo.base.text import tp_name
 from minidynamo.model.variable import VariableTracker, defines, real
 
 
-def iterate(tx: Any, value: VariableTracker) -> Iterator[VariableTracker]:
-    """Each item in turn, built."""
+def iterate(tx: Any, value: VariableTracker, sized: bool = False) -> Iterator[VariableTracker]:
+    """Each item in turn, built; `sized`: C asks for the number of items first."""
     iterator = value.tp_iter(tx)
+    if sized:
+        length_hint(tx, value)
     step = iterator.tp_iternext
     limit = tx.config.max_loop_unroll
     count = 0
@@ -26,6 +28,31 @@ def collect(tx: Any, value: VariableTracker) -> list[VariableTracker]:
     """``list(value)`` as a Python list of trackers; a list or tuple's own items are copied."""
     items = value.fast_items and value.fast_items(tx)
     return list(items) if items is not None else list(iterate(tx, value))
+
+
+def listed(tx: Any, value: VariableTracker) -> list[VariableTracker]:
+    """list_extend and PySequence_Tuple: as `collect`, and the user's ``__len__`` or ``__length_hint__`` is asked."""
+    items = value.fast_items and value.fast_items(tx)
+    if items is None:
+        return list(iterate(tx, value, sized=True))
+    length_hint(tx, value)
+    return list(items)
+
+
+def length_hint(tx: Any, value: VariableTracker) -> None:
+    """PyObject_LengthHint, for what it runs of the user's."""
+    if defines(value.py_type(), "__len__"):
+        if not tx.overrides(value, "__len__") or tx.catching(TypeError, lambda: value.sq_length(tx)) is not None:
+            return
+    if not tx.overrides(value, "__length_hint__"):
+        return
+    hint = tx.catching(TypeError, lambda: tx.call(tx.special_method(value, "__length_hint__"), []))
+    if hint is None or tx.not_implemented(hint) is NotImplemented:
+        return
+    if not issubclass(hint.py_type(), int):
+        tx.raise_(TypeError, f"__length_hint__ must be an integer, not {hint.py_type().__name__}")
+    if tx.builtin_part(hint).as_constant() < 0:
+        tx.raise_(ValueError, "__length_hint__() should return >= 0")
 
 
 def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]:

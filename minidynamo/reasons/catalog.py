@@ -284,6 +284,11 @@ WATCHED_DEATH = Reason(
     "`{name}` refers weakly to an object that the frame makes, and only Python knows when that dies; so the frame is left "
     "to it.",
     hints=("make the object outside the compiled function",), fields=("name",))
+TRACE_FUNCTION = Reason(
+    "MD0511", "frame that sets a trace function",
+    "`{name}()` lets a function see what runs from here on, which is to be the program's own lines: the frame, and what it "
+    "calls, are left to Python.",
+    hints=("set it outside the compiled function",), fields=("name",))
 
 # ---- 06: nonstrict_trace
 NONSTRICT_UNREGISTERED = Reason(

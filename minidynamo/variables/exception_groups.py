@@ -9,7 +9,7 @@ from minidynamo.model.tables import Methods
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import attrs, compare
 from minidynamo.sources import Attr
-from minidynamo.variables import exceptions
+from minidynamo.variables import exception_fields, exceptions
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable
@@ -83,8 +83,8 @@ def read_field(name: str) -> Any:
     return read
 
 
-exceptions.C_FIELDS[BaseExceptionGroup, "exceptions"] = read_field("exceptions")
-exceptions.C_FIELDS[BaseExceptionGroup, "message"] = read_field("message")
+exception_fields.READERS[BaseExceptionGroup, "exceptions"] = read_field("exceptions")
+exception_fields.READERS[BaseExceptionGroup, "message"] = read_field("message")
 
 
 # ---------------------------------------------------------------- splitting
@@ -93,7 +93,7 @@ def is_group(value: VariableTracker) -> bool:
 
 
 def parts_of(tx: Any, group: VariableTracker) -> list[VariableTracker]:
-    return [real(tx, m) for m in exceptions.C_FIELDS[BaseExceptionGroup, "exceptions"](tx, group).items]
+    return [real(tx, m) for m in exception_fields.READERS[BaseExceptionGroup, "exceptions"](tx, group).items]
 
 
 def split(tx: Any, exc: VariableTracker, test: Test, rest: bool = True) -> tuple[Any, Any]:
@@ -142,7 +142,7 @@ class GroupMethods(Methods, of=BaseExceptionGroup):
     """derive, split, subgroup."""
 
     def derive(tx, self, excs, /):
-        message = exceptions.C_FIELDS[BaseExceptionGroup, "message"](tx, self)
+        message = exception_fields.READERS[BaseExceptionGroup, "message"](tx, self)
         return tx.call(tx.class_of(BaseExceptionGroup), [message, excs])
 
     def split(tx, self, condition, /):

@@ -7,8 +7,8 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import Predicate, TypeIs
-from minidynamo.model.tables import WRAP, builds_subclasses, meaning
-from minidynamo.model.variable import CannotRebuild, NotConstant, VariableTracker, is_subtype, real
+from minidynamo.model.tables import builds_subclasses, meaning
+from minidynamo.model.variable import CannotRebuild, VariableTracker, is_subtype, real
 from minidynamo.protocol.attrs import special_is_python
 from minidynamo.sources import Attr
 from minidynamo.variables import opaque
@@ -18,6 +18,10 @@ from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import TupleVariable
 
 CHAIN = ("__context__", "__cause__", "__suppress_context__", "__traceback__", "__notes__")
+
+
+# Classes with a __str__ of their own; others have another object for the same function.
+OWN_TEXT = (BaseExceptionGroup, ImportError, KeyError, OSError, SyntaxError, UnicodeError)
 
 
 class Unread(VariableTracker):
@@ -37,11 +41,12 @@ OUTER = Unread("the exception that the caller handles, if any")
 class ExceptionVariable(ObjectVariable):
     """An exception instance.
 
+    ``fields`` has what was written to its dict and to the members of its C struct (variables/exception_fields.py).
     ``context``, ``cause`` and ``trace`` (``__traceback__``) are None, a value, or one of the `Unread`; ``suppress`` is None
     while unread.
     """
 
-    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "trace")
+    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "trace", "given")
     kind = "exception"
 
     def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
@@ -51,6 +56,7 @@ class ExceptionVariable(ObjectVariable):
         self.cause: VariableTracker | None = None
         self.suppress: bool | None = False
         self.trace: VariableTracker | None = None if obj is None else UNREAD
+        self.given: list[VariableTracker] | None = list(args)    # to ``__init__``, if it ran
 
     @property
     def raised_at(self) -> int | None:
@@ -102,7 +108,8 @@ class ExceptionVariable(ObjectVariable):
     def children(self) -> list[VariableTracker]:
         chain = [v for v in (self.context, self.cause, self.trace) if v is not None and not isinstance(v, Unread)]
         fields = [v for v in self.fields.values() if v is not None]
-        return [*((self.args_tuple,) if self.args_written else self.args), *chain, *fields]
+        args = [self.args_tuple, *(self.given or ())] if self.args_written else self.args
+        return [*args, *chain, *fields]
 
     @property
     def lost_at(self) -> int | None:
@@ -128,21 +135,15 @@ class ExceptionVariable(ObjectVariable):
         self.fill(out)
 
     def fill(self, out: Any) -> None:
-        if builtin_exception(self.cls).__init__ is not BaseException.__init__:
-            out.begin_call()
-            out.load_object_unchecked(builtin_exception(self.cls).__init__)
-            out.callable_done()
-            out.load(self)
-            for arg in self.args:
-                out.load(arg)
-            out.call(1 + len(self.args))
+        if builtin_exception(self.cls).__init__ is not BaseException.__init__ and self.given is not None:
+            out.call_function(builtin_exception(self.cls).__init__, self, *self.given)
             out.op("POP")
         self.replay(out)
 
     def replay(self, out: Any) -> None:
         """A new object starts without context, cause and suppression; the user's is brought to what was written."""
         fresh = self.obj is None
-        if self.args_written and not fresh:
+        if self.args_written:
             out.set_attribute(self, "args", self.args_tuple)
         for name, value in (("__context__", self.context), ("__cause__", self.cause), ("__traceback__", self.trace)):
             if not isinstance(value, Unread) and not (fresh and value is None):
@@ -156,8 +157,10 @@ class ExceptionVariable(ObjectVariable):
     def tp_str(self, tx: Any) -> VariableTracker:
         if special_is_python(tx, self.cls, "__str__"):
             return super().tp_str(tx)
-        if builtin_exception(self.cls).__str__ is not BaseException.__str__:
-            return self.folded(tx, str)
+        if issubclass(self.cls, KeyError) and len(self.args) == 1:
+            return real(tx, self.args[0]).tp_repr(tx)
+        if issubclass(self.cls, OWN_TEXT):
+            return tx.exception_text(self)
         if not self.args:
             return ConstantVariable("")
         if len(self.args) == 1:
@@ -172,16 +175,6 @@ class ExceptionVariable(ObjectVariable):
             return ConstantVariable(f"{self.cls.__name__}({inside})")
         return ConstantVariable(f"{self.cls.__name__}{tx.text_of(self.args_tuple)}")
 
-    def folded(self, tx: Any, function: Any) -> VariableTracker:
-        """A C computation over the arguments of a builtin exception, when they are literals."""
-        values = [real(tx, a).as_constant() for a in self.args]
-        if len(values) == 0 and issubclass(self.cls, UnicodeError):
-            tx.stop(reasons.OPAQUE_VALUE, text="str()", kind="an exception that was never initialised")
-        files = [optional(self.fields.get(name)).as_constant() for name in ("filename", "filename2")]
-        if issubclass(self.cls, OSError) and any(files):
-            values += [files[0], None, files[1]]
-        return tx.wrap(function(builtin_exception(self.cls)(*values)))
-
 
 def builtin_exception(cls: type) -> type:
     return next(c for c in cls.__mro__ if c.__module__ == "builtins")
@@ -192,6 +185,8 @@ def optional(value: VariableTracker | None) -> VariableTracker:
 
 
 def read_args(tx: Any, exc: ExceptionVariable) -> VariableTracker:
+    if exc.source is None:
+        tx.journal.set(exc, "args_written", True)        # so that the exception holds this very tuple
     return exc.args_tuple
 
 
@@ -385,88 +380,9 @@ def matches(tx: Any, exc: VariableTracker, kind: VariableTracker) -> bool:
     return any(is_subtype(exc.py_type(), one.cls) for one in kinds)
 
 
-def copy_c_fields(tx: Any, exc: ExceptionVariable, error: BaseException) -> None:
-    """Fields that C set beside ``args`` on an exception of a folded call."""
-    for name in ("name", "obj", "path"):
-        value = getattr(error, name, None)
-        if value is not None and type(value) in WRAP:
-            exc.fields[name] = tx.wrap(value)
-
-
 def stop_value(tx: Any, exc: Any) -> VariableTracker:
     """``StopIteration.value``."""
     return real(tx, exc.args[0]) if exc.args else ConstantVariable(None)
-
-
-C_FIELDS = {
-    (StopIteration, "value"): stop_value,
-    (SystemExit, "code"): lambda tx, exc: stop_value(tx, exc) if len(exc.args) < 2 else read_args(tx, exc),
-}
-
-
-def c_field(tx: Any, exc: ExceptionVariable, name: str) -> VariableTracker:
-    """A C member of a builtin exception."""
-    for (cls, field), reader in C_FIELDS.items():
-        if field == name and issubclass(exc.cls, cls):
-            return reader(tx, exc)
-    base = builtin_exception(exc.cls)
-    try:
-        values = [real(tx, a).as_constant() for a in exc.args]
-        return tx.wrap(getattr(base(*values), name))
-    except Exception:
-        tx.stop(reasons.OPAQUE_VALUE, text=f".{name}", kind=base.__name__)
-
-
-def new_exception(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTracker:
-    """BaseException.__new__; that of OSError chooses the class by the number."""
-    if issubclass(cls, OSError) and len(args) > 1:
-        return new_os_error(tx, cls, args)
-    return ExceptionVariable(cls, list(args))
-
-
-def new_os_error(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTracker:
-    """OSError_new, asked of the builtin class itself."""
-    base = builtin_exception(cls)
-    if base is not cls:
-        tx.stop(reasons.OPAQUE_VALUE, text=f"{cls.__name__}(...)", kind="a subclass of OSError with an error number")
-    try:
-        made = base(*[a.as_constant() for a in args])
-    except TypeError as error:
-        tx.raise_real(error)
-    value = ExceptionVariable(type(made), [tx.wrap(a) for a in made.args])
-    for name in ("filename", "filename2"):
-        if getattr(made, name) is not None:
-            value.fields[name] = tx.wrap(getattr(made, name))
-    return value
-
-
-def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker], kwargs: dict) -> None:
-    """BaseException.__init__ and those of builtin subclasses."""
-    if issubclass(exc.cls, OSError) and len(args) > 1 and not kwargs:
-        return                                                # done by OSError.__new__
-    check_arguments(tx, exc.cls, args)
-    for name, value in kwargs.items():
-        if name in ("name", "obj", "path"):
-            tx.journal.put(exc.fields, name, value)
-        else:
-            tx.raise_(TypeError, f"{builtin_exception(exc.cls).__name__}() takes no keyword arguments")
-    tx.journal.set(exc, "args_tuple", TupleVariable(list(args)))
-    tx.journal.set(exc, "args_written", exc.obj is not None)
-
-
-def check_arguments(tx: Any, cls: type, args: list[VariableTracker]) -> None:
-    """Builtin constructors that refuse arguments (UnicodeDecodeError, SyntaxError ...) are asked."""
-    base = builtin_exception(cls)
-    if base.__init__ is BaseException.__init__ or issubclass(base, BaseExceptionGroup):
-        return
-    try:
-        values = [real(tx, a).as_constant() for a in args]
-    except NotConstant:
-        return
-    try:
-        base(*values)
-    except Exception as error:
-        tx.raise_real(error)
 
 
 @builds_subclasses(BaseException)

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.guards.kinds import Predicate
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs
@@ -200,3 +201,29 @@ def clear_frames(tx, tb, /):
     if tb is not None and tb.py_type() is not type(None):
         tx.stop(reasons.DUNDER_TRACEBACK, text="traceback.clear_frames()")
     return ConstantVariable(None)
+
+
+# ---------------------------------------------------------------- facts of the thread
+def not_traced(_: Any) -> bool:
+    return sys.gettrace() is None
+
+
+@meaning(sys.gettrace)
+def call_gettrace(tx):
+    if sys.gettrace() is not None:
+        tx.stop(reasons.TRACE_FUNCTION, name="sys.gettrace")
+    tx.guard(Predicate(tx.builtins_source, not_traced, "no trace function is set"))
+    return ConstantVariable(None)
+
+
+@meaning(sys.settrace)
+def call_settrace(tx, function, /):
+    """Taking away what is not there."""
+    if function.py_type() is not type(None):
+        tx.stop(reasons.TRACE_FUNCTION, name="sys.settrace")
+    return call_gettrace(tx)
+
+
+@meaning(sys.setprofile)
+def call_setprofile(tx, function, /):
+    tx.stop(reasons.TRACE_FUNCTION, name="sys.setprofile")

@@ -70,13 +70,13 @@ def call_product(tx, *iterables, repeat=None):
     times = 1 if repeat is None else numbers.index(tx, repeat)
     if times < 0:
         tx.raise_(ValueError, "repeat argument cannot be negative")
-    pools = [[real(tx, v) for v in iters.collect(tx, i)] for i in (iterables if times else ())]
+    pools = [[real(tx, v) for v in iters.listed(tx, i)] for i in (iterables if times else ())]
     return Arrangement(itertools.product, pools * times, ())
 
 
 @meaning(itertools.permutations)
 def call_permutations(tx, iterable, r=None):
-    pool = [real(tx, v) for v in iters.collect(tx, iterable)]
+    pool = [real(tx, v) for v in iters.listed(tx, iterable)]
     length = len(pool)
     if r is not None and not is_none(r):
         if not issubclass(r.py_type(), int):
@@ -89,7 +89,7 @@ def call_permutations(tx, iterable, r=None):
 
 def combinations(cls: type) -> Any:
     def call(tx, iterable, r):
-        pool = [real(tx, v) for v in iters.collect(tx, iterable)]
+        pool = [real(tx, v) for v in iters.listed(tx, iterable)]
         length = numbers.index(tx, r)
         if length < 0:
             tx.raise_(ValueError, "r must be non-negative")

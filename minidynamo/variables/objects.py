@@ -462,8 +462,8 @@ def object_dict(tx: Any, obj: ObjectVariable) -> VariableTracker:
 
 
 OBJECT_ATTRIBUTES = {
-    "__class__": lambda tx, obj: generic_getattr(tx, obj, "__class__")
-    if isinstance(attrs_static(obj.cls, "__class__"), property) else tx.type_of(obj),
+    "__class__": lambda tx, obj: tx.type_of(obj)
+    if type_lookup(tx, obj.cls, "__class__").owner is object else generic_getattr(tx, obj, "__class__"),
     "__dict__": object_dict,
 }
 

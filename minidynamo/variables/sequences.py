@@ -263,9 +263,9 @@ class ListVariable(Unhashable, SequenceVariable):
 
     def extend(self, tx: Any, values: VariableTracker) -> None:
         if values is self or values.fast_items and values.fast_items(tx) is not None:
-            self.splice(tx, len(self.items), len(self.items), list(values.fast_items(tx)))
+            self.splice(tx, len(self.items), len(self.items), iters.listed(tx, values))
             return
-        for value in iters.iterate(tx, values):       # as list_extend: items arrive one by one
+        for value in iters.iterate(tx, values, sized=True):       # as list_extend: items arrive one by one
             self.append(tx, value)
 
     def mp_ass_subscript(self, tx: Any, key: VariableTracker, value: VariableTracker | None) -> None:
@@ -543,14 +543,14 @@ def wrap_size(tx: Any, obj: torch.Size) -> VariableTracker:
 
 @meaning(list)
 def call_list(tx, iterable=None, /):
-    return ListVariable([] if iterable is None else iters.collect(tx, iterable))
+    return ListVariable([] if iterable is None else iters.listed(tx, iterable))
 
 
 @meaning(tuple)
 def call_tuple(tx, iterable=None, /):
     if iterable is not None and type(iterable) is TupleVariable:
         return iterable
-    return TupleVariable([] if iterable is None else iters.collect(tx, iterable))
+    return TupleVariable([] if iterable is None else iters.listed(tx, iterable))
 
 
 @meaning(torch.Size)
@@ -560,7 +560,7 @@ def call_size(tx, iterable=None, /):
 
 @meaning(sorted)
 def call_sorted(tx, iterable, /, *, key=None, reverse=None):
-    items = [real(tx, i) for i in iters.collect(tx, iterable)]
+    items = [real(tx, i) for i in iters.listed(tx, iterable)]
     sort_items(tx, items, key, reverse)
     return ListVariable(items)
 

@@ -11,7 +11,7 @@ from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs, calls, compare, iters, numbers
-from minidynamo.variables import exception_groups, exceptions
+from minidynamo.variables import exception_fields, exception_groups, exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.buffers import BytearrayVariable
@@ -230,7 +230,7 @@ def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> 
         for name, value in kwargs.items():
             part.set_item(tx, tx.wrap(name), value)
     elif isinstance(part, ListVariable):
-        part.store(tx, iters.collect(tx, args[0]) if args else [])
+        part.store(tx, iters.listed(tx, args[0]) if args else [])
     elif isinstance(part, SetVariable):
         part.replace(tx, {})
         if args:
@@ -256,7 +256,7 @@ def call_slot_wrapper(tx: Any, raw: Any, args: list, kwargs: dict) -> VariableTr
         return class_slot(tx, name, args, kwargs)
     if name == "__init__":
         if issubclass(owner, BaseException):
-            exceptions.init_exception(tx, self, args[1:], kwargs)
+            exception_fields.init_exception(tx, self, args[1:], kwargs)
             return NONE
         return container_init(tx, self, args[1:], kwargs)
     if issubclass(owner, BaseException):
@@ -317,7 +317,7 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     if issubclass(made, BaseExceptionGroup):
         return exception_groups.new_group(tx, made, args, kwargs)
     if issubclass(base, BaseException):
-        return exceptions.new_exception(tx, made, args)
+        return exception_fields.new_exception(tx, made, args)
     if base is object:
         if builtin_base(made) is not object:
             tx.stop(reasons.METACLASS_CALL, name=made.__qualname__, why="its memory is not object's")
@@ -385,11 +385,14 @@ PARTS: dict[type, Any] = {
     bytearray: lambda tx, args, kwargs: BytearrayVariable(b""),
     **{base: iterator_part(base) for base in (enumerate, zip, map, filter, reversed)},
     set: lambda tx, args, kwargs: SetVariable({}),
-    tuple: lambda tx, args, kwargs: TuplePart(iters.collect(tx, args[0]) if args else []),
+    tuple: lambda tx, args, kwargs: TuplePart(iters.listed(tx, args[0]) if args else []),
     frozenset: lambda tx, args, kwargs: FrozensetVariable.of_items(
         tx, [real(tx, i) for i in iters.collect(tx, args[0])] if args else []),
     **{base: literal_part(base) for base in (int, float, complex, str, bytes)},
 }
+
+
+FILLED_BY_INIT = (list, dict, set, bytearray, collections.OrderedDict, collections.defaultdict, collections.deque)
 
 
 def c_new(tx: Any, raw: types.BuiltinFunctionType, args: list, kwargs: dict) -> VariableTracker:
@@ -397,6 +400,8 @@ def c_new(tx: Any, raw: types.BuiltinFunctionType, args: list, kwargs: dict) -> 
     cls = args[0]
     if not isinstance(cls, ClassVariable):
         tx.raise_(TypeError, f"{raw.__self__.__name__}.__new__(X): X is not a type object ({cls.py_type().__name__})")
-    if cls.cls is raw.__self__ and raw.__self__ is not object:
+    if cls.cls is raw.__self__ and raw.__self__ is not object and not issubclass(cls.cls, BaseException):
+        if cls.cls in FILLED_BY_INIT:
+            return tx.call(cls, [])
         return tx.call(cls, args[1:], kwargs)
     return new_instance(tx, cls, raw.__self__, args[1:], kwargs)
