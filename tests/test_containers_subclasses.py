@@ -194,3 +194,24 @@ def test_property_subclasses_are_properties():
         return x * a.plain, before, property.__get__(WithMarked.marked, a)
 
     check(f, torch.ones(2), WithMarked(), graphs=1, fullgraph=True)
+
+
+def test_property_subclasses_made_while_tracing():
+    def f(x):
+        made = MarkedProperty(lambda self: 5, mark="new")
+
+        class Holder:
+            p = made
+
+        lazy = torch.distributions.Categorical.probs
+        return x * Holder().p, made.mark, isinstance(made, property), type(lazy).__name__, isinstance(lazy, property)
+
+    check(f, torch.ones(2), graphs=1)
+
+
+def test_property_subclass_leaves_the_trace():
+    def f(x):
+        return x + 1, MarkedProperty(abs, mark=x)
+
+    result = check(f, torch.ones(2), graphs=1, fullgraph=True).result[1]
+    assert type(result) is MarkedProperty and result.fget is abs and isinstance(result.mark, torch.Tensor)

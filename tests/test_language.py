@@ -11,7 +11,7 @@ import minidynamo
 from minidynamo.code import python_version
 from minidynamo.code.ops import ROWS
 from minidynamo.interp.loop import HANDLERS
-from minidynamo.testing import check
+from minidynamo.testing import CompileCounter, check, same
 
 PROGRAMS = []
 X = torch.arange(4.0)
@@ -610,3 +610,29 @@ def test_a_broken_op_leaves_no_guard_behind():
     before = minidynamo.counters["frames"]["total"]
     compiled(X, object())
     assert minidynamo.counters["frames"]["total"] == before
+
+
+def test_a_list_that_grows_in_a_broken_loop_is_traced_once():
+    def f(x, n):
+        seen, log, last = [], [], None
+        for i in range(n):
+            x = x * 0.5
+            seen.append(x)
+            seen += [i]
+            value = x.sum().item()
+            log.append(value)
+            log.extend((value, i))
+            if i > 4:
+                last = len(log), log[-1], seen[0] is seen[2]
+            x = x + 1
+        return seen, log, last
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(f, backend=counter)
+    for n in (3, 5, 9, 12):
+        assert same(compiled(torch.ones(2), n), f(torch.ones(2), n), tol=0)
+        if n == 3:
+            made = counter.frame_count
+        if n == 5:
+            assert counter.frame_count == made + 1      # for the int argument

@@ -113,11 +113,12 @@ def test_a_mark_that_the_program_fixes_is_told(caplog):
     assert "MD0803" in caplog.text
 
 
-def test_floats_are_constants_unless_asked():
+def test_floats_are_constants_until_twice_in_vain_unless_asked():
     def f(x, v):
         return x * v, v + 1, v
     calls = [(A, v) for v in (1.5, 2.5, 3.5, -0.25)]
-    play(f, calls, 4)
+    play(f, calls[:2], 2)
+    play(f, [*calls, (A, 7.5), (A, math.inf), (A, 0.0)], 3)
     play(f, calls, 2, specialize_float=False)
     play(f, [*calls, (A, math.inf), (A, -math.inf), (A, 0.0), (A, -0.0)], 2, specialize_float=False)
 
@@ -338,3 +339,30 @@ def test_any_number_can_be_an_argument_of_a_graph_op(text):
     with minidynamo.config.patch(error_on_internal=True):
         for k, n in ((2, 5), (3, 7), (4, 9), (6, -3), (11, 1)):
             assert torch.equal(fn(A, k, n), g(A, k, n))
+
+
+def test_floats_that_come_out_of_a_break_do_not_recompile():
+    def f(x, scale):
+        total = 0.0
+        for _ in range(4):
+            x = x * scale
+            value = x.sum().item()
+            total += value * 2
+            x = x + value
+        return x, total
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(f, backend=counter)
+    for start in (1.0, 2.0, 5.0, 7.0):
+        before = counter.frame_count
+        ours, eager = compiled(A + start, torch.tensor(0.5)), f(A + start, torch.tensor(0.5))
+        assert ours[1] == eager[1] and torch.equal(ours[0], eager[0])
+    assert counter.frame_count == before
+
+
+def test_size_of_a_size():
+    def f(x):
+        return x.shape.numel() + x.size().numel(), torch.Size([2, 3]).numel(), x + torch.Size(()).numel()
+
+    play(f, [(A,)], 1)

@@ -177,3 +177,33 @@ def test_the_step_of_training_is_one_graph_after_backward():
         torch.testing.assert_close(compiled(model, optimizer, torch.ones(2, 3)), train_step(twin, eager, torch.ones(2, 3)))
         assert all(p.grad is None for p in model.parameters())
     assert counter.frame_count == 2
+
+
+def test_zero_grad_does_not_ask_whether_there_were_gradients():
+    def f(optimizer, model, x):
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        model.zero_grad()
+        return loss, [p.grad for p in model.parameters()]
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    compiled = minidynamo.optimize(f, backend=counter, fullgraph=True)
+    model, optimizer = made(torch.optim.SGD, {"lr": 0.1})
+    for _ in range(3):
+        assert compiled(optimizer, model, torch.ones(2, 3))[1] == [None] * 4
+        assert all(p.grad is None for p in model.parameters())
+        model(torch.ones(2, 3)).sum().backward()
+    assert counter.frame_count == 1
+
+
+def test_zero_grad_to_zeros():
+    def f(optimizer, model, x):
+        optimizer.zero_grad(set_to_none=False)
+        return model(x), [p.grad for p in model.parameters()]
+
+    def fresh():
+        model, optimizer = made(torch.optim.SGD, {"lr": 0.1})
+        return optimizer, model, torch.ones(2, 3)
+
+    check(f, make=fresh, min_graphs=1)

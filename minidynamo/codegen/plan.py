@@ -197,10 +197,15 @@ def plan(trace: Any) -> Plan:
         walk.visit(assumption.value)
     if tx.assumptions and what_to_keep(tx) is None:
         raise CannotRebuild(tx.assumptions[0], "a frame that cannot start again where it assumed wrongly")
-    # Switches alone are no graph: the exit sets the state anyway.
-    has_ops = any(n.kind == "call_method" or n.kind == "call_function" and not is_switch(n.target)
+    # Switches alone are no graph: the exit sets the state anyway.  Nor is a number that the graph would only be given.
+    has_ops = any(n.kind == "call_method" and not is_given(n) or n.kind == "call_function" and not is_switch(n.target)
                   and n.target is not torch.clear_autocast_cache for n in tx.tape.nodes)
     return Plan(list(walk.outputs), walk.numbers, effects, walk.shared, walk.cycles(), stack, local, kept, has_ops)
+
+
+def is_given(node: Any) -> bool:
+    """Whether the node is a symbolic float, read from the tensor it is passed in."""
+    return node.target == "item" and bool(node.args[0].meta) and "float_as_tensor" in node.args[0].meta
 
 
 def outlives(name: str, value: Any) -> bool:

@@ -101,7 +101,7 @@ class ShapeHistory:
 
     def __init__(self) -> None:
         self.sizes: dict[str, list[int | None]] = {}  # by source text; None where it varied
-        self.numbers: dict[str, int | float | None] = {}
+        self.numbers: dict[str, tuple[int | float, int]] = {}    # the last one, and how often it was another
 
     def varied_dims(self, text: str, shape: tuple[int, ...]) -> list[int]:
         """Take note of a shape; answers the dims seen to vary so far."""
@@ -114,14 +114,11 @@ class ShapeHistory:
                 known[dim] = None
         return [dim for dim, size in enumerate(known) if size is None]
 
-    def varied_number(self, text: str, value: int | float) -> bool:
-        """Take note of a number; did it vary so far?"""
-        if text not in self.numbers:
-            self.numbers[text] = value
-            return False
-        if self.numbers[text] != value:
-            self.numbers[text] = None
-        return self.numbers[text] is None
+    def varied_number(self, text: str, value: int | float) -> int:
+        """Take note of a number; how often has it changed so far?"""
+        last, changes = self.numbers.get(text, (value, 0))
+        self.numbers[text] = value, changes + (last != value)
+        return self.numbers[text][1]
 
 
 class Shapes:
@@ -155,10 +152,10 @@ class Shapes:
                 dims[dim] = DimDynamic.DUCK
         return dims
 
-    def is_dynamic_number(self, value: int | float, source: Source) -> bool:
+    def is_dynamic_number(self, value: int | float, source: Source, patience: int = 1) -> bool:
         """Should an input number be symbolic?  0 and 1 are special until something else was seen."""
-        varied = self.history.varied_number(source.text(), value)
-        if self.dynamic is None:
+        varied = self.history.varied_number(source.text(), value) >= patience
+        if self.dynamic is None or self.dynamic and patience > 1:
             return varied and config.automatic_dynamic_shapes
         return self.dynamic and (varied or value not in (0, 1))
 

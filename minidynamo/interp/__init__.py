@@ -12,6 +12,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     contexts,
     descriptors,
     getters,
+    growing,
     hops,
     input_iterators,
     instance_checks,

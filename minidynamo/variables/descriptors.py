@@ -166,6 +166,20 @@ class PropertyVariable(DescriptorVariable):
     def children(self) -> list[VariableTracker]:
         return [*super().children(), *([] if self.shown is None else [self.shown])]
 
+    def init(self, tx: Any, holder: VariableTracker, args: list, kwargs: dict) -> None:
+        """property_init of a subclass's instance; a getter's docstring goes to its ``__dict__``."""
+        made = make_property(tx, *args, **kwargs)
+        if made.getter_doc:
+            holder.tp_setattro(tx, "__doc__", made.parts["__doc__"])
+        tx.journal.set(self, "parts", made.parts)
+
+    def write_into(self, out: Any, holder: VariableTracker) -> None:
+        out.call_function(property.__init__, holder, *self.parts.values())
+        out.op("POP")
+        if self.shown is not None:
+            out.call_function(property.__set_name__, holder, NONE, self.shown)
+            out.op("POP")
+
     def rebuild(self, out: Any) -> None:
         super().rebuild(out)
         if self.shown is not None:
@@ -211,22 +225,28 @@ def make_property(tx, fget=NONE, fset=NONE, fdel=NONE, doc=NONE):
     return made
 
 
+def copied(tx: Any, value: VariableTracker, **parts: VariableTracker) -> VariableTracker:
+    """property_copy calls the type; only property's own constructor is known."""
+    return value.copy(tx, **parts) if isinstance(value, PropertyVariable) else tx.unsupported(value, ".setter()")
+
+
 class PropertyMethods(Methods, of=property):
     """``getter``, ``setter``, ``deleter`` and the descriptor protocol called by name."""
 
     def getter(tx, self, function, /):
-        return self.copy(tx, fget=function)
+        return copied(tx, self, fget=function)
 
     def setter(tx, self, function, /):
-        return self.copy(tx, fset=function)
+        return copied(tx, self, fset=function)
 
     def deleter(tx, self, function, /):
-        return self.copy(tx, fdel=function)
+        return copied(tx, self, fdel=function)
 
     def __set_name__(tx, self, owner, name, /):
-        if self.parts is None:
+        part = inner(self)
+        if part.parts is None:
             tx.unsupported(self, ".__set_name__()")
-        tx.journal.set(self, "shown", name)
+        tx.journal.set(part, "shown", name)
         return NONE
 
 

@@ -64,6 +64,32 @@ for kind_ in vars(torch.optim).values():
         declare_init(vars(kind_)["_init_group"])
 
 
+# ---------------------------------------------------------------- zero_grad
+def forget_gradients(self):
+    for group in self.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = None
+
+
+def forget_module_gradients(self):
+    for parameter in self.parameters():
+        parameter.grad = None
+
+
+def declare_zero_grad(fn: Any, polyfill: Any, mark: str, wanted: bool) -> None:
+    def zero_grad(tx: Any, self: VariableTracker, set_to_none: VariableTracker = ConstantVariable(True)) -> VariableTracker | None:
+        """Gradients that are dropped need not be looked at: whether there were any is no fact of the trace."""
+        if not isinstance(set_to_none, ConstantVariable) or set_to_none.value is not True \
+                or (tx.catching(AttributeError, lambda: self.tp_getattro(tx, mark)) is not None) is not wanted:
+            return None
+        return tx.call_polyfill(polyfill, [self], {})
+    torch_rule(fn)(zero_grad)
+
+
+declare_zero_grad(torch.optim.Optimizer.zero_grad.__wrapped__, forget_gradients, "_zero_grad_profile_name", True)
+declare_zero_grad(torch.nn.Module.zero_grad, forget_module_gradients, "_is_replica", False)
+
+
 # ---------------------------------------------------------------- numbers given as one tensor
 def addcdiv_(tensors, first, second, scalars):
     for tensor, a, b, scalar in zip(tensors, first, second, scalars):

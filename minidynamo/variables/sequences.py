@@ -512,7 +512,6 @@ def build_tuple(tx: Any, obj: tuple, source: Any) -> VariableTracker:
     return TupleVariable([tx.lazy(v, PlainItem(source, i, tuple)) for i, v in enumerate(obj)], source)
 
 
-@builds(list)
 def build_list(tx: Any, obj: list, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, list))
     tx.guard(Length(source, len(obj), list))
@@ -565,3 +564,12 @@ def call_sorted(tx, iterable, /, *, key=None, reverse=None):
     return ListVariable(items)
 
 
+
+
+@meaning(torch.Size.numel)
+def size_numel(tx, self, /):
+    """THPSize_numel."""
+    product = tx.wrap(1)
+    for item in self.items:
+        product = numbers.binary(tx, "*", product, real(tx, item))
+    return product

@@ -16,6 +16,7 @@ from minidynamo.variables.classes import ClassVariable, type_call
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.buffers import BytearrayVariable
 from minidynamo.variables.deques import DequeVariable
+from minidynamo.variables.descriptors import PropertyVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.iterators import IteratorVariable
 from minidynamo.variables.mappings import DictVariable
@@ -383,6 +384,7 @@ PARTS: dict[type, Any] = {
     collections.defaultdict: lambda tx, args, kwargs: DefaultDictVariable({}, NONE),
     collections.deque: lambda tx, args, kwargs: DequeVariable([], None),
     bytearray: lambda tx, args, kwargs: BytearrayVariable(b""),
+    property: lambda tx, args, kwargs: PropertyVariable.of(NONE, NONE, NONE, NONE),
     **{base: iterator_part(base) for base in (enumerate, zip, map, filter, reversed)},
     set: lambda tx, args, kwargs: SetVariable({}),
     tuple: lambda tx, args, kwargs: TuplePart(iters.listed(tx, args[0]) if args else []),

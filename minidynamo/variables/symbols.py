@@ -369,7 +369,9 @@ def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
 
 
 def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
-    if tx.config.specialize_float or not math.isfinite(value) or not tx.shapes.is_dynamic_number(value, source):
+    """A symbolic float.  A specialised one is given two chances to be a constant; what a resumed frame goes on with, one."""
+    specialise = tx.config.specialize_float and not tx.options.first
+    if not math.isfinite(value) or not tx.shapes.is_dynamic_number(value, source, 2 if specialise else 1):
         return None
     tx.guard(TypeIs(source, float))
     node = tx.tape.input_float(value, source)
