@@ -123,3 +123,74 @@ def test_dtype_default_is_part_of_the_key():
         finally:
             torch.set_default_dtype(torch.float32)
     assert seen == [torch.float32, torch.float64]
+
+
+# ---------------------------------------------------------------- inputs
+def gone_to_zero():
+    t = torch.ones(3)
+    t.untyped_storage().resize_(0)
+    return t
+
+
+def with_gradient():
+    t = torch.ones(3, requires_grad=True)
+    (t * 2).sum().backward()
+    return t
+
+
+INPUTS = {
+    "tensor": lambda: torch.ones(2, 3), "parameter": lambda: torch.nn.Parameter(torch.ones(2, 3)),
+    "frozen parameter": lambda: torch.nn.Parameter(torch.ones(2, 3), requires_grad=False),
+    "leaf": lambda: torch.ones(2, requires_grad=True), "strides": lambda: torch.empty_strided((2, 3), (1, 2)),
+    "gaps": lambda: torch.empty_strided((2, 3), (6, 2)), "expanded": lambda: torch.empty_strided((2, 3), (0, 1)),
+    "empty": lambda: torch.ones(0, 3), "scalar": lambda: torch.ones(()), "view": lambda: torch.ones(4)[1:3],
+    "no leaf": lambda: torch.ones(2, requires_grad=True) * 2, "detached": lambda: torch.ones(4)[1:].detach(),
+    "buffer": lambda: torch.nn.Buffer(torch.ones(3)), "ints": lambda: torch.arange(3), "no memory": gone_to_zero,
+    "gradient": with_gradient, "conjugate": lambda: torch.ones(2, dtype=torch.complex64).conj(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+@pytest.mark.parametrize("name", INPUTS)
+def test_fakes_of_inputs_are_torchs(name):
+    real = INPUTS[name]()
+    ours, theirs = FakeTensorMode(shape_env=ShapeEnv()), FakeTensorMode(shape_env=ShapeEnv())
+    made, want = fast_fake.plain_fake(ours, real), theirs.from_tensor(real, static_shapes=True)
+    if name in ("tensor", "parameter", "frozen parameter", "leaf", "strides", "ints"):
+        assert made is not None
+    if made is None:
+        return
+    assert facts(made, []) == facts(want, []) and isinstance(made, torch.nn.Parameter) is isinstance(want, torch.nn.Parameter)
+    assert {k for k in vars(made)} == {k for k in vars(want)}
+    assert ours.from_tensor(real, static_shapes=True) is made, "torch's converter knows it"
+
+
+def test_inputs_over_one_memory_share_it_as_fakes():
+    mode, first = FakeTensorMode(shape_env=ShapeEnv()), torch.ones(4)
+    second = torch.empty(0).set_(first.untyped_storage(), 0, (4,), (1,))
+    a, b = fast_fake.plain_fake(mode, first), fast_fake.plain_fake(mode, second)
+    assert a is not None and b is None
+    b = mode.from_tensor(second, static_shapes=True)
+    assert a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def test_inside_is_torchs_own_entry():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    inside = fast_fake.Inside(mode)
+    before = torch._C._only_lift_cpu_tensors()
+
+    def seen():
+        return (torch._C._get_dispatch_mode(fast_fake.FAKE_KEY), torch._C._only_lift_cpu_tensors(),
+                torch.utils._python_dispatch.is_in_torch_dispatch_mode())
+
+    with mode:
+        want = seen()
+    with inside:
+        assert seen() == want
+        with inside:
+            assert seen() == want
+        assert seen() == want
+        with pytest.raises(ValueError, match="x"), inside:
+            raise ValueError("x")
+        assert seen() == want
+    assert seen() == (None, before, False)

@@ -6,11 +6,12 @@ the `Frontend`, five functions, so that the hook runs with any of them.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
@@ -68,6 +69,7 @@ class Stage(NamedTuple):
 
     name: str
     fn: Callable[[Work], None]
+    collects: bool = False          # whether garbage is collected meanwhile
 
 
 class Left(Exception):
@@ -116,7 +118,7 @@ def _judge_effects(work: Work) -> None:
 
 
 def _graph(work: Work) -> None:
-    with recorder.span("lower"):
+    with recorder.span("lower"), uncollected():
         lowered = work.lowered = work.frontend.lower(work.trace)
     if lowered is None:
         return
@@ -179,7 +181,7 @@ def _guard(work: Work) -> None:
 STAGES: tuple[Stage, ...] = (
     Stage("decode", _decode),
     Stage("trace", _trace),         # planning runs inside, because what cannot be rebuilt is traced again
-    Stage("graph", _graph),
+    Stage("graph", _graph, collects=True),      # a backend may take minutes
     Stage("emit", _emit),
     Stage("guard", _guard),
 )
@@ -217,11 +219,23 @@ def compile_frame(frame: Frame, options: Options, state: CodeState, entries: lis
     return result
 
 
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """What a trace makes lives until it ends: collecting meanwhile finds nothing, and walks all of torch to see that."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _run(work: Work, compile_id: tuple[int, int]) -> Compiled | Skipped:
     try:
         with preserved():
             for stage in STAGES:
-                with recorder.span(stage.name) as span:
+                with recorder.span(stage.name) as span, contextlib.nullcontext() if stage.collects else uncollected():
                     stage.fn(work)
                 work.report.times_us[stage.name] = span.elapsed_us
         left = None

@@ -37,7 +37,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from minidynamo.graph.fast_fake import hasten, slow_down
+from minidynamo.graph.fast_fake import Inside, hasten, plain_fake, slow_down
 
 if TYPE_CHECKING:
     from minidynamo.sources import Source
@@ -188,6 +188,7 @@ class FakeEnv:
         # a guess.  While tracing that is unsound, so an op without a fake breaks instead.
         self.mode = FakeTensorMode(shape_env=self.shape_env, allow_fallback_kernels=False)
         hasten(self.mode)
+        self.inside = Inside(self.mode)
         # Otherwise ``data_ptr`` of a fake is 0 and a warning.
         self.mode._allow_unsafe_data_ptr_access = False
         self.faked: list[Faked] = []
@@ -207,9 +208,11 @@ class FakeEnv:
             dims = [dynamic_dims.get(i, DimDynamic.STATIC) for i in range(tensor.dim())]
             context = StatefulSymbolicContext(dynamic_sizes=dims, tensor_source=ShapeSource(source))
         try:
+            fake = plain_fake(self.mode, tensor) if context is None else None
             with contextlib.nullcontext() if tensor.is_leaf else _no_warnings():
-                fake = self.mode.from_tensor(tensor, source=ShapeSource(source), static_shapes=context is None,
-                                             symbolic_context=context, trace=False)
+                if fake is None:
+                    fake = self.mode.from_tensor(tensor, source=ShapeSource(source), static_shapes=context is None,
+                                                 symbolic_context=context, trace=False)
         except (UnsupportedFakeTensorException, NotImplementedError) as e:
             raise CannotFake(str(e)) from e
         record = Faked(tensor, source, fake, context, tensor_state(fake))
@@ -253,7 +256,7 @@ class FakeEnv:
         outer, _quiet.running = _quiet.running, True
         try:
             # Some C++ kernels read sizes as ints; torch's Python ones keep them symbolic, at a price.
-            with self.mode, enable_python_dispatcher() if self.shape_env.var_to_range else contextlib.nullcontext():
+            with self.inside, enable_python_dispatcher() if self.shape_env.var_to_range else contextlib.nullcontext():
                 if type(target) is str:
                     result = getattr(args[0], target)(*args[1:], **kwargs)
                 else:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 Key = tuple[Any, ...]
 
@@ -159,6 +160,60 @@ def hasten(mode: FakeTensorMode) -> None:
 def slow_down(mode: FakeTensorMode) -> None:
     """Backends get the mode as torch made it."""
     vars(mode).pop("__torch_dispatch__", None)
+
+
+class Inside:
+    """``with mode:``, without asking anew which devices this machine has where no fake mode is active yet."""
+
+    __slots__ = ("mode", "avoids", "entered")
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        self.mode, self.avoids = mode, mode.avoid_device_init
+        self.entered: list[bool | None] = []        # what to put back; None where torch's own way was taken
+        with mode:
+            pass                                    # what torch does on the first entry only
+
+    def __enter__(self) -> None:
+        if torch._C._get_dispatch_mode(FAKE_KEY) is not None:
+            self.entered.append(None)
+            self.mode.__enter__()
+            return
+        self.entered.append(torch._C._only_lift_cpu_tensors())
+        if self.avoids:
+            torch._C._set_only_lift_cpu_tensors(True)
+        TorchDispatchMode.__enter__(self.mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        prior = self.entered.pop()
+        if prior is None:
+            self.mode.__exit__(*exc)
+            return
+        TorchDispatchMode.__exit__(self.mode, *exc)
+        torch._C._set_only_lift_cpu_tensors(prior)
+
+
+FAKE_KEY = torch._C._TorchDispatchModeKey.FAKE
+
+
+# ---------------------------------------------------------------- inputs
+def plain_fake(mode: FakeTensorMode, t: torch.Tensor) -> FakeTensor | None:
+    """The fake that ``mode.from_tensor`` makes of a leaf with memory of its own and no attributes; None for any other."""
+    if not t.is_leaf or t.layout is not torch.strided or t.is_nested or not t.dim() or t._is_view() \
+            or t.storage_offset() or t.device.type == "meta" or t.is_inference() or t.is_conj() or t.is_neg() \
+            or torch._is_functional_tensor(t) or t.__dict__ or t.grad is not None or t.requires_grad and t.grad_dtype != t.dtype:
+        return None
+    converter = mode.fake_tensor_converter
+    known, storage = converter.meta_converter.describer, t.untyped_storage()
+    elem = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+    if storage in known.lookup_storage or elem.untyped_storage().nbytes() != storage.nbytes():
+        return None
+    fake = FakeTensor(mode, elem, t.device)
+    fake.requires_grad = t.requires_grad
+    if type(t) is torch.nn.Parameter:
+        fake._is_param = True                                      # type: ignore[attr-defined]
+    converter.meta_converter.storage_memo[known.get_storage_id(storage)] = fake.untyped_storage()
+    converter.set_tensor_memo(t, fake)
+    return fake
 
 
 # ---------------------------------------------------------------- making results

@@ -24,7 +24,7 @@ from minidynamo.guards.guard import Guard, Tree
 from minidynamo.guards.tensors import TensorMatch
 from minidynamo.guards.values import CodeIs, TypeIs
 from minidynamo.sources import DictItem, InstanceAttr, Item, PlainDictItem, PlainInstanceAttr, PlainItem, Source
-from minidynamo.sources.source import instance_dict
+from minidynamo.sources.source import Step, instance_dict
 
 MANY = 64           # facts below one object that are worth a shortcut
 WAIT = 4            # full checks before the first shortcut; four times as many before each further one
@@ -32,8 +32,6 @@ WAIT = 4            # full checks before the first shortcut; four times as many 
 #: Steps from an object to another one that can change only if what the base rests on does.
 STEPS: dict[type[Source], str] = {InstanceAttr: "attributes", PlainInstanceAttr: "attributes", DictItem: "items",
                                   PlainDictItem: "items", Item: "identity", PlainItem: "identity"}
-READ: dict[str, Callable[[Any, Any], Any]] = {
-    "attributes": lambda obj, name: instance_dict(obj)[name], "items": dict.__getitem__, "identity": tuple.__getitem__}
 #: Kinds that are checked each time, on the object itself.
 WATCHED = (TypeIs, TensorMatch, CodeIs)
 
@@ -68,11 +66,10 @@ class Settled:
 
     def top_of(self, guard: Guard) -> Source | None:
         """The object whose shortcut can take the guard over."""
-        tops = {self.top(source) for source in guard.sources}
-        above = tops.pop() if len(tops) == 1 else None
-        if above is None or not self.lasts(guard, above):
+        above = None if guard.source is None else self.top(guard.source)
+        if above is None or not all(self.top(source) == above for source in guard.sources):
             return None
-        return above
+        return above if self.lasts(guard, above) else None
 
     def lasts(self, guard: Guard, above: Source) -> bool:
         pinned = self.types.get(guard.source)
@@ -120,32 +117,39 @@ def divide(guards: list[Guard]) -> dict[Source, list[Guard]]:
 class Shortcut:
     """A guard on the object `top`: all of `guards`, in full or by the shortcut."""
 
-    __slots__ = ("top", "new_tree", "full", "fast", "left", "wait", "way", "dicts", "holders", "watched")
+    __slots__ = ("top", "guards", "new_tree", "full", "fast", "left", "wait", "way", "dicts", "holders", "watched")
 
     def __init__(self, top: Source, guards: list[Guard], tree: Tree) -> None:
-        self.top, self.new_tree = top, tree.another
+        self.top, self.guards, self.new_tree = top, guards, tree.another
         self.fast: Callable[[Any], bool] | None = None
         self.left = self.wait = WAIT
+        self.way: dict[Step, None] = {}                 # objects on the way to the facts, from the top down
+        self.dicts: dict[Source, None] = {}             # those that are dicts, which must not change
+        self.holders: dict[Source, None] = {}           # those whose ``__dict__`` must not change
+        self.watched: list[Guard] = []
         below = tree.another()
         below.managers[top], below.types, below.kept = below.root, tree.types, tree.kept
-        self.way: dict[Source, None] = {}               # objects on the way to the facts, from the top down
-        self.dicts: dict[Source, None] = {}             # those that are dicts, which must not change
-        self.holders: dict[Source, None] = {top: None}  # those whose ``__dict__`` must not change
-        self.watched = [guard for guard in guards if isinstance(guard, WATCHED) and guard.rests_on(None) is None]
         for guard in guards:
             guard.attach(below)
-            self.note(guard)
         self.full = below.root.check
 
-    def note(self, guard: Guard) -> None:
-        """Enter what the guard rests on."""
-        rests_on = guard.rests_on(dict)
-        for source in guard.sources:
-            links = source.chain()
-            for link in links[links.index(self.top) + 1:]:
-                self.way[link] = None
-                self.rest(step(link), link.base)
-            self.rest(rests_on, source)
+    def survey(self) -> None:
+        """Find out what the guards rest on."""
+        self.holders[self.top] = None
+        for guard in self.guards:
+            for source in guard.sources:
+                self.walk(source)
+                self.rest(guard.rests_on(dict), source)
+        self.watched = [guard for guard in self.guards if isinstance(guard, WATCHED) and guard.rests_on(None) is None]
+
+    def walk(self, source: Source) -> None:
+        """Enter the way from the top to `source`."""
+        if source in self.way or source == self.top:
+            return
+        assert isinstance(source, Step)
+        self.walk(source.base)
+        self.way[source] = None
+        self.rest(step(source), source.base)
 
     def rest(self, on: str | None, source: Source) -> None:
         if on == "attributes":
@@ -167,9 +171,11 @@ class Shortcut:
 
     def prepare(self, value: Any) -> Callable[[Any], bool] | None:
         """What checks `value` quickly, now that a full check has held; None when it cannot be done."""
+        if not self.holders:
+            self.survey()
         values = {self.top: value}
         for source in self.way:
-            values[source] = READ[step(source)](values[source.base], source.key)     # type: ignore[index]
+            values[source] = source.read(values[source.base])
         if not all(issubclass(type(values[source]), dict) for source in self.dicts):
             return None
         seen, objects = self.watch(values)

@@ -4,7 +4,7 @@ Every kind answers four questions, each in one method:
 
 =========  =============================================================================
 ``load``   neutral ops that put the object on the stack (`out` is a ``code.Writer``)
-``text``   Python over ``L`` (entry locals) and ``G`` (globals), for guards and messages
+``words``  Python over ``L`` (entry locals) and ``G`` (globals), for guards and messages
 ``fetch``  the object itself, from ``L`` and ``G`` (may raise whatever the access raises)
 ``child``  the torch guard manager below `parent`'s in ``guards.lower_tree``'s `tree`
 =========  =============================================================================
@@ -24,13 +24,14 @@ from typing import Any, ClassVar
 class Source:
     """Base of all kinds; immutable, compared by kind, base and key."""
 
-    __slots__ = ("base", "key", "_hash")
+    __slots__ = ("base", "key", "_hash", "_text")
     kind: ClassVar[str] = "source"
     base: Source | None
     key: Any
 
     def __init__(self, base: Source | None, key: Any = None) -> None:
         self.base, self.key = base, key
+        self._text: str | None = None
         self._hash = hash((type(self), base, self.identity()))
 
     def identity(self) -> Any:
@@ -54,6 +55,12 @@ class Source:
         raise NotImplementedError
 
     def text(self) -> str:
+        """`words`, put together once: they contain those of every source above."""
+        if self._text is None:
+            self._text = self.words()
+        return self._text
+
+    def words(self) -> str:
         raise NotImplementedError
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -91,7 +98,7 @@ class Local(Source):
     def load(self, out: Any) -> None:
         out.op("LOAD_DEREF" if self.is_cell else "LOAD_LOCAL", self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"L[{self.key!r}]"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -113,7 +120,7 @@ class Cell(Source):
     def load(self, out: Any) -> None:
         out.op("LOAD_CELL", self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"cell[{self.key!r}]"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -135,7 +142,7 @@ class Global(Source):
     def load(self, out: Any) -> None:
         out.op("LOAD_GLOBAL", self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"G[{self.key!r}]"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -165,7 +172,7 @@ class DictRoot(Source):
     def load(self, out: Any) -> None:
         out.load_object_unchecked(self.mapping)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"namespace({self.key!r})"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -189,7 +196,7 @@ class Builtin(Source):
         out.load_const(self.key)
         out.op("BINARY", "[]")
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"builtins.{self.key}"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -214,7 +221,7 @@ class Imported(Source):
         out.load_const(self.key)
         out.op("BINARY", "[]")
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"sys.modules[{self.key!r}]"
 
     def fetch(self, L: Any, G: dict[str, Any]) -> Any:
@@ -268,7 +275,7 @@ class Attr(Step):
         out.load_source(self.base)
         out.op("LOAD_ATTR", self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.base.text()}.{self.key}"
 
     def read(self, value: Any) -> Any:
@@ -307,7 +314,7 @@ class InstanceAttr(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, instance_dict_item, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.base.text()}.__dict__[{self.key!r}]"
 
     def read(self, value: Any) -> Any:
@@ -340,7 +347,7 @@ class Item(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, self.owner.__getitem__, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.base.text()}[{self.key}]"
 
     def read(self, value: Any) -> Any:
@@ -369,7 +376,7 @@ class DictItem(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, dict.__getitem__, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.base.text()}[{self.key!r}]"
 
     def read(self, value: Any) -> Any:
@@ -412,7 +419,7 @@ class DictKey(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, nth_key, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"list({self.base.text()})[{self.key}]"
 
     def read(self, value: Any) -> Any:
@@ -428,7 +435,7 @@ class DictValue(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, nth_value, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"list({self.base.text()}.values())[{self.key}]"
 
     def read(self, value: Any) -> Any:
@@ -444,7 +451,7 @@ class TypeOf(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, type)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"type({self.base.text()})"
 
     def read(self, value: Any) -> Any:
@@ -468,7 +475,7 @@ class TypeDictItem(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, type_dict_item, self.key)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.base.text()}.__dict__[{self.key!r}]"
 
     def read(self, value: Any) -> Any:
@@ -500,7 +507,7 @@ class Fetch(Step):
     def load(self, out: Any) -> None:
         self.load_call(out, self.function)
 
-    def text(self) -> str:
+    def words(self) -> str:
         return f"{self.key}({self.base.text()})"
 
     def read(self, value: Any) -> Any:
