@@ -250,7 +250,7 @@ def test_limit_can_raise(use):
 # ------------------------------------------------------------------ backends
 def graph_of_relu(trace):
     gm = torch.fx.symbolic_trace(lambda x: (torch.relu(x),))
-    return SimpleNamespace(gm=gm, example_inputs=[torch.ones(2)])
+    return SimpleNamespace(gm=gm, example_inputs=[torch.ones(2)], grad_mode=None)
 
 
 def test_backend_that_raises(use):

@@ -145,7 +145,7 @@ def test_same():
 
 def test_counting_backends(use):
     gm = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
-    use(lower=lambda trace: SimpleNamespace(gm=gm, example_inputs=[torch.ones(2)]))
+    use(lower=lambda trace: SimpleNamespace(gm=gm, example_inputs=[torch.ones(2)], grad_mode=None))
     counter, recorder = CompileCounter(), EagerAndRecordGraphs()
     minidynamo.optimize(lambda x: x, backend=counter)(1)
     minidynamo.optimize(lambda x: x, backend=recorder)(1)

@@ -183,7 +183,7 @@ def test_logs(use, caplog):
 def test_graph_log(use, caplog):
     caplog.set_level("INFO", "minidynamo")
     gm = torch.fx.symbolic_trace(lambda x: torch.relu(x))
-    use(lower=lambda trace: type("Lowered", (), {"gm": gm, "example_inputs": []}))
+    use(lower=lambda trace: type("Lowered", (), {"gm": gm, "example_inputs": [], "grad_mode": None}))
     minidynamo.set_logs(graph=True)
     try:
         minidynamo.optimize(simple)(1)
