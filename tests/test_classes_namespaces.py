@@ -1,6 +1,9 @@
 """Namespaces: locals(), vars(), dir(), exec and eval in dicts of the program's; reprs and hashes that show an address."""
 from __future__ import annotations
 
+import abc
+import collections
+import dataclasses
 import functools
 import re
 
@@ -271,3 +274,117 @@ def test_a_submodule_that_an_import_loads(tmp_path, monkeypatch):
         from package_of_test import part
         return x + part.value
     assert torch.equal(minidynamo.optimize(fn)(X), X + 3)
+
+
+def test_slots_taken_from_another_class():
+    class Odd(int):
+        __eq__ = str.__eq__
+        __add__ = str.__add__
+        __hash__ = int.__hash__
+
+    def fn(x):
+        odd, out = Odd(3), []
+        for ask in (lambda: odd == odd, lambda: odd + 1, lambda: hash(odd)):
+            try:
+                out.append(ask())
+            except TypeError as error:
+                out.append(str(error))
+        return x + 1, out
+    check(fn, X, graphs=1)
+
+
+def test_class_of_values_without_a_dict():
+    class C:
+        pass
+
+    def fn(x):
+        out = []
+        for value, cls in (([], C), ((), list), (3, bool), (C(), 3), (C(), list), ("a", C)):
+            try:
+                value.__class__ = cls
+            except TypeError as error:
+                out.append(str(error))
+        try:
+            del [].__class__
+        except TypeError as error:
+            out.append(str(error))
+        return x + 1, out
+    check(fn, X, graphs=1)
+
+
+def test_parts_of_number_subclasses():
+    class Number(complex):
+        def __repr__(self):
+            return f"{self.real}/{self.imag}"
+
+    class Int(int):
+        pass
+
+    def fn(x):
+        return x + 1, repr(Number(3 + 4j)), Int(3).numerator, Int(3).imag, complex(Number(1j)), Number.real.__objclass__
+    check(fn, X, graphs=1)
+
+
+def test_named_tuples_and_abstract_classes_made_while_tracing():
+    def fn(x):
+        Point = collections.namedtuple("Point", "a b", defaults=(5,))
+
+        class Base(abc.ABC):
+            @abc.abstractmethod
+            def f(self):
+                ...
+
+        @dataclasses.dataclass
+        class Data(Base):
+            point: Point = None
+            other: object = None
+
+            def f(self):
+                return self.point
+        p = Point(1)
+        d = Data(p)
+        return (x + 1, p.a, p.b, p._replace(a=3)._asdict(), Point._fields, repr(p), d.f().a, sorted(Base.__dict__)[:2],
+                Data.__doc__.startswith("Data("), Base.__abstractmethods__)
+    check(fn, X, graphs=1)
+
+
+def test_messages_name_the_function_as_it_is_called_now():
+    def fn(x):
+        def inner(a, b):
+            return a
+        inner.__qualname__ = "Renamed.inner"
+        try:
+            inner(1)
+        except TypeError as error:
+            return x + 1, str(error)
+    check(fn, X, graphs=1)
+
+
+def defaulted(a, b=2, *, c=3):
+    return a, b, c
+
+
+def test_defaults_are_assigned():
+    def fn(x):
+        def made(a, b=2, *, c=3):
+            return a, b, c
+        out = []
+        for f in (made, defaulted):
+            f.__defaults__ = (7, 8)
+            f.__kwdefaults__ = {"c": 9}
+            out.append((f(), f.__defaults__, f.__kwdefaults__))
+            f.__defaults__ = None
+            try:
+                f(1)
+            except TypeError as error:
+                out.append(str(error))
+            del f.__kwdefaults__
+            for bad in ([], 3):
+                try:
+                    f.__defaults__ = bad
+                except TypeError as error:
+                    out.append(str(error))
+            f.__defaults__, f.__kwdefaults__ = (2,), {"c": 3}
+        return x + 1, out, made
+    check(fn, X, graphs=1)
+    assert defaulted(1) == (1, 2, 3)

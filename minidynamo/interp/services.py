@@ -18,8 +18,8 @@ from minidynamo.protocol import attrs, iters, text
 from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Source, TypeOf
 from minidynamo.variables import (
-    addresses, builtins_, class_making, exception_fields, exceptions, formatting, frames, hatches, namespaces, nonstrict,
-    slot_calls, symbol_text, symbols, torch_ops, typing_, weakrefs,
+    addresses, builtins_, class_assignment, class_making, exception_fields, exceptions, formatting, frames, hatches,
+    namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops, typing_, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -245,6 +245,8 @@ class Services:
             if fields[name] is None:
                 attrs.attribute_error(self, obj, name)
             return fields[name]
+        if isinstance(obj.inner, ConstantVariable) and raw.__objclass__ in (int, float, complex):
+            return obj.inner.tp_getattro(self, name)
         known = obj.obj
         if not isinstance(obj, ObjectVariable) or not attrs.is_python_slot(raw) and known is None:
             self.unsupported(obj, f".{name}")
@@ -256,6 +258,9 @@ class Services:
             self.guard(Predicate(obj.source, _Unset(raw), f"slot {name} is empty"))
             attrs.attribute_error(self, obj, name)
         return self.build(value, Attr(obj.source, name))
+
+    def set_class(self, obj: VariableTracker, value: VariableTracker | None) -> None:
+        class_assignment.write_class(self, obj, value)
 
     def set_slot_value(self, obj: Any, raw: types.MemberDescriptorType, value: VariableTracker | None) -> None:
         member = C_MEMBERS.get(raw)
@@ -282,6 +287,8 @@ class Services:
             return self.instance_namespace(obj)
         if name == "__class__":
             return self.type_of(obj)
+        if isinstance(obj.inner, ConstantVariable) and raw.__objclass__ in (int, float, complex):
+            return obj.inner.tp_getattro(self, name)
         if name == "__weakref__" and isinstance(obj, ObjectVariable) and obj.obj is None:
             return ConstantVariable(None)
         return self.unsupported(obj, f".{name}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import HasKey
-from minidynamo.model.variable import VariableTracker, defines
+from minidynamo.model.variable import VariableTracker, defines, is_subtype
 from minidynamo.sources import DictItem, DictRoot, Source
 
 CLASS_DICT = type.__dict__["__dict__"]
@@ -131,16 +131,27 @@ def bind_value(tx: Any, value: VariableTracker, obj: VariableTracker | None, cls
     return value
 
 
-def attribute_error(tx: Any, obj: VariableTracker, name: str, more: str = "") -> None:
+def attribute_error(tx: Any, obj: VariableTracker, name: str) -> None:
     """Raise the AttributeError of PyObject_GenericGetAttr."""
-    text = f"'{tp_name(obj.py_type())}' object has no attribute '{name}'{more}"
+    text = f"'{tp_name(obj.py_type())}' object has no attribute '{name}'"
     tx.raise_attribute_error(text, obj, name)
 
 
 def lookup_special(tx: Any, obj: VariableTracker, name: str) -> VariableTracker | None:
     """_PyObject_LookupSpecial: a dunder found on the type, bound to `obj`."""
     found = type_lookup(tx, obj.py_type(), name)
+    slot = found and foreign_slot(obj.py_type(), found)
+    if slot is not None:
+        return tx.bound_c_method(obj, slot)              # whose call says that it is for other objects
     return None if found is None else describe(tx, found, obj, obj.py_type())
+
+
+def foreign_slot(cls: type, found: Found) -> Any:
+    """The slot wrapper that a class took from another one that `cls` does not derive from; else None."""
+    raw = found.raw if found.value is None else getattr(found.value, "fn", None)
+    if raw.__class__ is not types.WrapperDescriptorType or not found.owner.__flags__ & (1 << 9):
+        return None
+    return None if is_subtype(cls, raw.__objclass__) else raw
 
 
 def special_is_python(tx: Any, cls: type, name: str) -> bool:
@@ -148,7 +159,7 @@ def special_is_python(tx: Any, cls: type, name: str) -> bool:
     found = type_lookup(tx, cls, name)
     if found is None:
         return False
-    if found.value is not None or not isinstance(found.raw, C_ATTRIBUTES):
+    if found.value is not None or not isinstance(found.raw, C_ATTRIBUTES) or foreign_slot(cls, found):
         return True
     # Another slot under this name, as in ``__setattr__ = dict.__setitem__``; C's own carry their name.
     return found.owner.__flags__ & (1 << 9) != 0 and getattr(found.raw, "__name__", name) != name
@@ -171,8 +182,6 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     if not obj.has_instance_dict():
         if found is not None:
             tx.raise_attribute_error(f"'{cls.__name__}' object attribute '{name}' is read-only", obj, name)
-        if tx.python_version >= (3, 13) and not special_is_python(tx, cls, "__setattr__"):
-            attribute_error(tx, obj, name, " and no __dict__ for setting new attributes")
         attribute_error(tx, obj, name)
     if value is None and obj.instance_get(tx, name) is None:
         attribute_error(tx, obj, name)

@@ -5,7 +5,6 @@ import operator
 from typing import Any
 
 from minidynamo.guards.kinds import Aliased, NotAliased
-from minidynamo.model.slots import COMPARE_DUNDER
 from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}

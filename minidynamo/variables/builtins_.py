@@ -184,7 +184,9 @@ def call_float(tx, x=None, /):
 
 @meaning(complex)
 def call_complex(tx, *args, **kwargs):
-    return tx.fold(complex, list(args), kwargs)
+    if len(args) == 1 and tx.overrides(args[0], "__complex__"):
+        return tx.checked_unary("complex", tx.call(tx.special_method(args[0], "__complex__"), []))
+    return tx.fold(complex, [inner(a) for a in args], {name: inner(a) for name, a in kwargs.items()})
 
 
 @meaning(str)
@@ -219,7 +221,8 @@ class StrMethods(Methods, of=str):
         for at, part in enumerate(parts):
             if not issubclass(part.py_type(), str):
                 tx.raise_(TypeError, f"sequence item {at}: expected str instance, {part.py_type().__name__} found")
-        return ConstantVariable(inner(self).as_constant().join([inner(p).as_constant() for p in parts]))
+        between = ConstantVariable(inner(self).as_constant())
+        return tx.join_text([piece for part in parts for piece in (between, inner(part))][1:])
 
     def format(tx, self, /, *args, **kwargs):
         return tx.format_text(inner(self).as_constant(), args, kwargs)

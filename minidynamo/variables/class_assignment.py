@@ -9,6 +9,7 @@ from minidynamo.guards.kinds import TypeIs
 from minidynamo.model.tables import C_MEMBERS, builds, meaning
 from minidynamo.model.variable import VariableTracker, defines, real
 from minidynamo.protocol import compare
+from minidynamo.protocol.attrs import IMMUTABLE_TYPE
 from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import ConstantVariable
 from minidynamo.variables.objects import ObjectVariable, builtin_base
@@ -26,6 +27,8 @@ def write_class(tx: Any, obj: VariableTracker, value: VariableTracker | None) ->
         tx.raise_(TypeError, "can't delete __class__ attribute")
     if not isinstance(value, ClassVariable):
         tx.raise_(TypeError, f"__class__ must be set to a class, not '{value.py_type().__name__}' object")
+    if (obj.py_type().__flags__ | value.cls.__flags__) & IMMUTABLE_TYPE:
+        tx.raise_(TypeError, "__class__ assignment only supported for mutable types or ModuleType subclasses")
     if not isinstance(obj, ObjectVariable) or builtin_base(obj.cls) is not object or defines(obj.cls, "__del__") \
             or defines(value.cls, "__del__"):
         tx.stop(reasons.UNSUPPORTED_CALL, call=".__class__ = ...", kind="an object of this kind")

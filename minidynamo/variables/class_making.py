@@ -18,6 +18,7 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import NotConstant, VariableTracker, is_subtype, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import describe, type_lookup
+from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
 from minidynamo.variables.classes import ClassVariable, lookup_in
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
 from minidynamo.variables.descriptors import ClassMethodVariable, PropertyVariable, StaticMethodVariable
@@ -378,8 +379,24 @@ def made_class_part(tx: Any, raw: Any) -> VariableTracker:
     if type(raw) is frozenset:                           # the abstract names
         return FrozensetVariable.of_items(tx, [ConstantVariable(item) for item in sorted(raw)])
     if not isinstance(raw, DESCRIPTORS):
-        tx.stop(reasons.CLASS_BODY, name=f"a class with a {type(raw).__name__} of its own making")
+        return ClassPart(raw)
     return tx.builder(raw)(tx, raw, None)
+
+
+class ClassPart(TypeAttributesOnly, HashedByIdentity):
+    """What C put into the namespace of a class made while tracing (``_abc_impl``): the class made at run time has another."""
+
+    __slots__ = ("raw",)
+    kind = "part of a class made while tracing"
+
+    def __init__(self, raw: Any) -> None:
+        self.raw, self.source = raw, None
+
+    def py_type(self) -> type:
+        return type(self.raw)
+
+    def identity(self) -> object:
+        return self.raw
 
 
 DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.BuiltinFunctionType)

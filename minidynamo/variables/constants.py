@@ -83,6 +83,8 @@ class ConstantVariable(VariableTracker):
         return tx.wrap(getattr(self.value, name))
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if name == "__class__":
+            tx.set_class(self, value)
         try:
             getattr(self.value, name)
         except AttributeError:

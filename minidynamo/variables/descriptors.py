@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import types
+from _collections import _tuplegetter
 from typing import Any
 
 from minidynamo.guards.kinds import SameObject
@@ -69,13 +70,13 @@ class DescriptorVariable(HashedByIdentity):
             return self.made_attribute(tx, name)
         if name in ("__name__", "__doc__", "__qualname__") and isinstance(getattr(self.raw, name, 0), (str, type(None))):
             return tx.wrap(getattr(self.raw, name))
-        if name == "__objclass__" and hasattr(self.raw, name):
-            return tx.class_of(self.raw.__objclass__)
         raw = tx.c_method_of(type(self.raw), name)
         if raw is not None:
             return tx.bound_c_method(self, raw)
         if not hasattr(self.raw, name):
             attribute_error(tx, self, name)
+        if name == "__objclass__":
+            return tx.class_of(self.raw.__objclass__)
         return super().tp_getattro(tx, name)
 
     def made_attribute(self, tx: Any, name: str) -> VariableTracker:
@@ -281,6 +282,34 @@ class ClassMethodVariable(DescriptorVariable):
         if not defines(function.py_type(), "__call__"):
             tx.unsupported(function, "as a class method")
         return BoundMethodVariable(function, owner)
+
+
+class TupleGetterVariable(DescriptorVariable):
+    """A field of a named tuple made while tracing (tuplegetter_descr_get)."""
+
+    __slots__ = ()
+    names = ("index", "__doc__")
+    made_type = _tuplegetter
+
+    def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
+        if obj is None:
+            return self
+        index = self.part(tx, "index").as_constant()
+        if not issubclass(obj.py_type(), tuple):
+            tx.raise_(TypeError, f"descriptor for index '{index}' for tuple subclasses doesn't apply to "
+                                 f"'{obj.py_type().__name__}' object")
+        items = tx.builtin_part(obj).items
+        if not 0 <= index < len(items):
+            tx.raise_(IndexError, "tuple index out of range")
+        return real(tx, items[index])
+
+    def tp_descr_set(self, tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
+        tx.raise_(AttributeError, "can't set attribute" if value is not None else "can't delete attribute")
+
+
+@meaning(_tuplegetter)
+def make_tuple_getter(tx, index, doc, /):
+    return TupleGetterVariable.of(index, doc)
 
 
 @meaning(staticmethod)

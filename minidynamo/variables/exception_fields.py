@@ -25,9 +25,9 @@ def fields_of(cls: type) -> list[str]:
 def probe(tx: Any, exc: ExceptionVariable) -> BaseException:
     """A real builtin exception with the same fields; raises NotConstant where they are no literals."""
     base = builtin_exception(exc.cls)
-    given = exc.args if exc.given is None else exc.given
+    given = exc.args if exc.init_args is None else exc.init_args
     made = base.__new__(base, *[real(tx, a).as_constant() for a in given])
-    if exc.given is not None:
+    if exc.init_args is not None:
         made.__init__(*[real(tx, a).as_constant() for a in given])       # type: ignore[misc]
     if exc.obj is not None:
         made.args = tuple(real(tx, a).as_constant() for a in exc.args)
@@ -100,7 +100,7 @@ def new_exception(tx: Any, cls: type, args: list[VariableTracker]) -> VariableTr
     if issubclass(cls, OSError) and len(args) > 1:
         return new_os_error(tx, cls, args)
     made = ExceptionVariable(cls, list(args))
-    made.given = None                                                    # until ``__init__`` has run
+    made.init_args = None                                                    # until ``__init__`` has run
     return made
 
 
@@ -130,7 +130,7 @@ def init_exception(tx: Any, exc: ExceptionVariable, args: list[VariableTracker],
     check_arguments(tx, base, args, kwargs)
     kept = {name: value for name, value in exc.fields.items() if name not in fields_of(base)}
     tx.journal.set(exc, "fields", {**kept, **kwargs})
-    tx.journal.set(exc, "given", list(args))
+    tx.journal.set(exc, "init_args", list(args))
     tx.journal.set(exc, "args_tuple", TupleVariable(list(args)))
     tx.journal.set(exc, "args_written", exc.obj is not None)
     tx.modified(exc)

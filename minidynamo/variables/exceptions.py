@@ -46,7 +46,7 @@ class ExceptionVariable(ObjectVariable):
     while unread.
     """
 
-    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "trace", "given")
+    __slots__ = ("args_tuple", "args_written", "context", "cause", "suppress", "trace", "init_args")
     kind = "exception"
 
     def __init__(self, cls: type, args: list[VariableTracker], obj: Any = None, source: Any = None) -> None:
@@ -56,7 +56,7 @@ class ExceptionVariable(ObjectVariable):
         self.cause: VariableTracker | None = None
         self.suppress: bool | None = False
         self.trace: VariableTracker | None = None if obj is None else UNREAD
-        self.given: list[VariableTracker] | None = list(args)    # to ``__init__``, if it ran
+        self.init_args: list[VariableTracker] | None = list(args)    # to ``__init__``, if it ran
 
     @property
     def raised_at(self) -> int | None:
@@ -108,7 +108,7 @@ class ExceptionVariable(ObjectVariable):
     def children(self) -> list[VariableTracker]:
         chain = [v for v in (self.context, self.cause, self.trace) if v is not None and not isinstance(v, Unread)]
         fields = [v for v in self.fields.values() if v is not None]
-        args = [self.args_tuple, *(self.given or ())] if self.args_written else self.args
+        args = [self.args_tuple, *(self.init_args or ())] if self.args_written else self.args
         return [*args, *chain, *fields]
 
     @property
@@ -135,8 +135,8 @@ class ExceptionVariable(ObjectVariable):
         self.fill(out)
 
     def fill(self, out: Any) -> None:
-        if builtin_exception(self.cls).__init__ is not BaseException.__init__ and self.given is not None:
-            out.call_function(builtin_exception(self.cls).__init__, self, *self.given)
+        if builtin_exception(self.cls).__init__ is not BaseException.__init__ and self.init_args is not None:
+            out.call_function(builtin_exception(self.cls).__init__, self, *self.init_args)
             out.op("POP")
         self.replay(out)
 

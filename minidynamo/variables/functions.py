@@ -63,6 +63,9 @@ class FunctionVariable(HashedByIdentity):
 
     @property
     def qualname(self) -> str:
+        given = self.fields.get("__qualname__")
+        if given is not None:
+            return given.as_constant()
         return self.code.co_qualname if self.fn is None else self.fn.__qualname__
 
     def shown_name(self) -> str:
@@ -180,12 +183,30 @@ class FunctionVariable(HashedByIdentity):
 
     def set_slot(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         """func_set_name and its like; what changes how calls are bound is left to Python."""
+        if name in BINDINGS:
+            self.set_binding(tx, name, *BINDINGS[name], value)
+            return
         kinds = FUNCTION_SLOTS[name]
         if kinds is None or value is None or self.source is None and self.fn is not None:
             tx.unsupported(self, f".{name} = ...")
         if kinds and value.py_type() not in kinds:
             tx.unsupported(self, f".{name} = ... of a wrong type")
         tx.journal.put(self.fields, name, value)
+        tx.modified(self)
+
+    def set_binding(self, tx: Any, name: str, bit: int, kind: type, value: VariableTracker | None) -> None:
+        """func_set_defaults, func_set_kwdefaults."""
+        value = value if value is not None else ConstantVariable(None)
+        if value.py_type() not in (kind, type(None)):
+            tx.raise_(TypeError, f"{name} must be set to a {kind.__name__} object")
+        if self.fn is None:
+            parts = {b: v for b, v in self.parts.items() if b != bit}
+            tx.journal.set(self, "parts", parts if value.py_type() is type(None) else {**parts, bit: value})
+        elif self.source is None:
+            tx.unsupported(self, f".{name} = ...")
+        else:
+            tx.journal.put(self.parts, bit, value)
+            tx.journal.put(self.fields, name, value)
         tx.modified(self)
 
     def replay(self, out: Any) -> None:
@@ -200,6 +221,7 @@ class FunctionVariable(HashedByIdentity):
         return tx.text_with_address(f"<function {self.tp_getattro(tx, '__qualname__').as_constant()} at ", self)
 
 
+BINDINGS = {"__defaults__": (DEFAULTS, tuple), "__kwdefaults__": (KWDEFAULTS, dict)}
 # Attributes that are not in ``__dict__``: the types they take, () for any, None where setting is not modelled.
 FUNCTION_SLOTS: dict[str, tuple[type, ...] | None] = {
     "__name__": (str,), "__qualname__": (str,), "__doc__": (), "__module__": (), "__annotations__": (dict,),

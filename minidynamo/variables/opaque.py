@@ -6,7 +6,6 @@ from typing import Any
 from minidynamo.guards.kinds import SameObject, TypeIs
 from minidynamo.model.slots import COMPARE_DUNDER
 from minidynamo.model.variable import IdKey, VariableTracker
-from minidynamo.protocol import compare
 from minidynamo.sources import Local
 from minidynamo.variables.bases import HashedByIdentity, HeldObject
 

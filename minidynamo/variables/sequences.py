@@ -40,6 +40,8 @@ class SequenceVariable(TypeAttributesOnly):
         return self.items
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
+        if name == "__class__":
+            tx.set_class(self, value)
         if hasattr(self.py_type(), name):
             tx.raise_attribute_error(f"'{tp_name(self.py_type())}' object attribute '{name}' is read-only", self, name)
         attribute_error(tx, self, name)

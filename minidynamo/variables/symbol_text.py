@@ -18,7 +18,13 @@ class SymTextVariable(VariableTracker):
     kind = "text of a symbolic number"
 
     def __init__(self, parts: list[Part]) -> None:
-        self.parts, self.source = parts, None
+        self.parts: list[Part] = []
+        self.source = None
+        for part in parts:                               # literal parts that meet are one
+            if isinstance(part, str) and self.parts and isinstance(self.parts[-1], str):
+                self.parts[-1] += part
+            else:
+                self.parts.append(part)
 
     def py_type(self) -> type:
         return str
@@ -85,7 +91,7 @@ def by_characters(name: str) -> Any:
     return slot
 
 
-for name_ in ("tp_setattro", "tp_iter", "sq_length", "mp_subscript", "nb_bool", "nb_unary", "nb_inplace", "tp_hash",
+for name_ in ("tp_setattro", "tp_iter", "sq_length", "mp_subscript", "nb_bool", "nb_unary", "tp_hash",
               "tp_repr", "fast_items"):
     setattr(SymTextVariable, name_, by_characters(name_))
 

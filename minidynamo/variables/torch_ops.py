@@ -249,20 +249,24 @@ NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx
                "multiprocessing", "concurrent", "asyncio", "subprocess", "socket", "tempfile", "shutil", "pickle",
                "tokenize", "ast", "dis", "sysconfig", "site", "weakref", "_weakrefset", "tracemalloc",
                "numpy", "sympy")
-INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "weakref.WeakSet")
+INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "weakref.WeakSet", "asyncio.coroutines")
 
 
 def why_not_inlined(fn: types.FunctionType) -> str | None:
     """A function whose body must run natively, by the module it is defined in."""
     module = fn.__globals__.get("__name__") or ""
-    if module.startswith("minidynamo.") and not module.startswith("minidynamo.polyfills"):
-        return f"{module}.{fn.__qualname__}"
-    for prefix in NOT_INLINED:
-        if module == prefix or module.startswith(prefix + "."):
-            if any(module == p or module.startswith(p + ".") for p in INLINED_ANYWAY):
-                return None
-            return None if does_nothing(fn) else f"{module}.{fn.__qualname__}"
-    return None
+    if not runs_natively(module) or not module.startswith("minidynamo.") and does_nothing(fn):
+        return None
+    return f"{module}.{fn.__qualname__}"
+
+
+@functools.cache
+def runs_natively(module: str) -> bool:
+    def within(prefixes: Any) -> bool:
+        return any(module == p or module.startswith(p + ".") for p in prefixes)
+    if module.startswith("minidynamo."):
+        return not module.startswith("minidynamo.polyfills")
+    return within(NOT_INLINED) and not within(INLINED_ANYWAY)
 
 
 STOCK_FILE = torch.nn.modules.module.__file__
