@@ -26,6 +26,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     numpy_,
     optimizers,
     partials,
+    pickles,
     proxies,
     regex,
     subclasses,

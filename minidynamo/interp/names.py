@@ -132,16 +132,15 @@ def import_name(tx: Any, frame: Frame, op: Any) -> None:
     """Modules that are loaded already; a real import runs in Python."""
     fromlist, level = pop(tx, frame), pop(tx, frame).as_constant()
     name = absolute_name(tx, frame, op.arg, level)
+    value = tx.loaded_module(name)
     module = sys.modules.get(name)
-    if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
-        tx.stop(reasons.IMPORT_UNKNOWN, name=name)
     for part in fromlist.items if isinstance(fromlist, TupleVariable) and hasattr(module, "__path__") else ():
         full = f"{name}.{part.as_constant()}"
         if not hasattr(module, part.as_constant()) and full not in sys.modules:
             tx.stop(reasons.IMPORT_UNKNOWN, name=full)                      # _handle_fromlist imports it
     if fromlist.py_type() is type(None) and level == 0:
-        name = name.partition(".")[0]
-    frame.stack.append(tx.build(sys.modules[name], Imported(name)))
+        value = tx.loaded_module(name.partition(".")[0])
+    frame.stack.append(value)
 
 
 def absolute_name(tx: Any, frame: Frame, name: str, level: int) -> str:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.polyfills import match
 from minidynamo.protocol import attrs, iters, text
 from minidynamo.reasons import Stop
-from minidynamo.sources import Attr, DictRoot, Source, TypeOf
+from minidynamo.sources import Attr, DictRoot, Imported, Source, TypeOf
 from minidynamo.variables import (
     addresses, builtins_, class_assignment, class_making, exception_fields, exceptions, formatting, frames, hatches,
     namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops, typing_, weakrefs,
@@ -383,6 +384,19 @@ class Services:
         return result.string_items(self)
 
     # ---- names
+    def loaded_module(self, name: str) -> VariableTracker:
+        """A module of ``sys.modules`` as the trace has left that; a real import runs in Python."""
+        seen = self.by_id.get(id(sys.modules))
+        if seen is not None and id(seen) in self.changed:
+            value = seen.find(self, self.wrap(name))                      # type: ignore[attr-defined]
+            if value is None:
+                self.stop(reasons.IMPORT_UNKNOWN, name=name)
+            return real(self, value)
+        module = sys.modules.get(name)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            self.stop(reasons.IMPORT_UNKNOWN, name=name)
+        return self.build(module, Imported(name))
+
     def write_global(self, scope: Scope, name: str, value: VariableTracker | None) -> None:
         if scope.value is not None:
             scope.value.mp_ass_subscript(self, ConstantVariable(name), value)

@@ -170,7 +170,8 @@ FRAME_ATTRIBUTES = {
     "f_globals": lambda tx, frame: tx.scope_value(frame.scope),
     "f_builtins": lambda tx, frame: tx.builtins_namespace(),
     "f_locals": frame_locals,
-    "f_back": lambda tx, frame: frame_value(tx, outer(tx, frame)),
+    "f_back": lambda tx, frame: ConstantVariable(None) if frame.caller is None and not frame.is_root      # a suspended one
+    else frame_value(tx, outer(tx, frame)),
     "f_trace": lambda tx, frame: ConstantVariable(None),
     "__class__": lambda tx, frame: tx.wrap(types.FrameType),
 }

@@ -74,11 +74,13 @@ class GeneratorVariable(HashedByIdentity):
             return tx.wrap(self.state == RUNNING)
         if name == "gi_suspended":
             return tx.wrap(self.state == SUSPENDED)
-        if name == "gi_yieldfrom" and self.state != RUNNING:
+        if name == "gi_yieldfrom":
             receiver = self.delegate()
             return tx.wrap(None) if receiver is None else real(tx, receiver)
-        if name == "gi_frame" and self.state == CLOSED:
-            return tx.wrap(None)
+        if name == "gi_frame":
+            return tx.wrap(None) if self.state == CLOSED else tx.frame_value(self.frame)
+        if name == "gi_code":
+            return tx.wrap(self.start[0].code)
         if not hasattr(types.GeneratorType, name):
             attribute_error(tx, self, name)
         if name == "__class__":
@@ -123,7 +125,7 @@ class GeneratorVariable(HashedByIdentity):
                 raise Raised(tx.generator_raised_stop(raised.exc)) from None
             raise
         finally:
-            inside, tx.handled = tx.handled, outer
+            inside, tx.handled, frame.caller = tx.handled, outer, None
         frame.handled = inside if tx.is_handling(frame.stack) else None
         if outcome == "yielded":
             self.state = SUSPENDED
@@ -145,7 +147,8 @@ class GeneratorVariable(HashedByIdentity):
             return self.resume(tx, None, Raised(exc))
         receiver = real(tx, receiver)
         self.snapshot(tx)
-        self.state = RUNNING
+        self.state, self.frame.caller = RUNNING, tx.frame
+        outer, tx.frame = tx.frame, self.frame             # what goes on inside sees this frame
         try:
             if issubclass(exc.py_type(), GeneratorExit):
                 close_iterator(tx, receiver)
@@ -154,6 +157,8 @@ class GeneratorVariable(HashedByIdentity):
                 yielded, error = self.throw_into(tx, receiver, exc)
         except Raised as raised:
             yielded, error = None, raised
+        finally:
+            tx.frame, self.frame.caller = outer, None
         self.state = SUSPENDED
         if yielded is not None:
             return yielded

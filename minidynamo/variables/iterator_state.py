@@ -45,7 +45,7 @@ def rest(tx: Any, iterator: VariableTracker, take: Callable[[Any], VariableTrack
 
 
 # ---------------------------------------------------------------- over containers
-def reduce_sequence(tx, self, /):
+def reduce_sequence(tx, self, cls, /):
     """listiter_reduce_general, tupleiter_reduce, unicodeiter_reduce …"""
     if self.index is None:
         empty: VariableTracker = TupleVariable([])
@@ -78,12 +78,13 @@ def index_of(tx: Any, state: VariableTracker) -> int:
     return at         # type: ignore[no-any-return]
 
 
-def reduce_reversed(tx, self, /):
+def reduce_reversed(tx, self, cls, /):
     """reversed_reduce, listreviter_reduce."""
     of_list = self.py_type() is not reversed
+    maker = iter if of_list else cls
     if self.index is None:
-        return triple(tx, iter if of_list else reversed, [ListVariable([]) if of_list else TupleVariable([])])
-    return triple(tx, reversed, [self.sequence], number(self.index))
+        return triple(tx, maker, [ListVariable([]) if of_list else TupleVariable([])])
+    return triple(tx, reversed if of_list else cls, [self.sequence], number(self.index))
 
 
 def set_reversed(tx, self, state, /):
@@ -94,7 +95,7 @@ def set_reversed(tx, self, state, /):
     return NONE
 
 
-def reduce_range(tx, self, /):
+def reduce_range(tx, self, cls, /):
     """rangeiter_reduce, as the real one does it."""
     iterator = iter(self.value)
     iterator.__setstate__(self.index)
@@ -115,21 +116,21 @@ def set_range(tx, self, state, /):
     return NONE
 
 
-def reduce_rest(tx, self, /):
+def reduce_rest(tx, self, cls, /):
     """dictiter_reduce, setiter_reduce."""
     return triple(tx, iter, [ListVariable(rest(tx, self, self.tp_iternext))])
 
 
-def reduce_call(tx, self, /):
+def reduce_call(tx, self, cls, /):
     """calliter_reduce."""
     return triple(tx, iter, [TupleVariable([])] if self.function is None else [self.function, self.sentinel])
 
 
 # ---------------------------------------------------------------- over other iterators
 def by_parts(maker: Any) -> Any:
-    def reduce(tx, self, /):
+    def reduce(tx, self, cls, /):
         args, state = maker(self)
-        return triple(tx, self.py_type(), args, *state)
+        return triple(tx, cls, args, *state)
     return reduce
 
 
@@ -216,14 +217,20 @@ ITERTOOLS: list[tuple[list[type], type, Any, Any]] = [
 ]
 
 
-def only(kind: type, method: Any) -> Any:
+def only(kind: type, method: Any, *more: str) -> Any:
     """The method for values of its kind; an iterator of the caller's that only Python can advance is left to it."""
-    return lambda tx, self, *args: method(tx, self, *args) if isinstance(inner(self), kind) and inner(self) is self else None
+    def call(tx, self, *args):
+        part = inner(self)
+        iterator = part.iterator if part is not self and hasattr(part, "iterator") else part       # of a subclass
+        if not isinstance(iterator, kind):
+            return None
+        return method(tx, iterator, *args, *[self.py_type() for _ in more])
+    return call
 
 
 for types_, kind_, reduce_, set_ in REDUCE + (ITERTOOLS if code.python_version < (3, 12) else []):
     for cls_ in types_:
         if vars(cls_)["__reduce__"] not in CALLS:
-            CALLS.add(vars(cls_)["__reduce__"], only(kind_, reduce_))
+            CALLS.add(vars(cls_)["__reduce__"], only(kind_, reduce_, "cls"))
             if set_ is not None:
                 CALLS.add(vars(cls_)["__setstate__"], only(kind_, set_))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import sys
 from typing import Any
 
 from minidynamo import reasons
@@ -88,6 +89,8 @@ class SequenceIterator(IteratorVariable):
         elif part.__class__ is ConstantVariable:
             value = ConstantVariable(part.value[index]) if index < len(part.value) else None
         else:
+            if index == sys.maxsize:
+                tx.raise_(OverflowError, "iter index too large")
             value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
         self.advance(tx, index=None if value is None else index + 1)
         return value
@@ -345,7 +348,10 @@ class MapIterator(IteratorVariable):
             if item is None:
                 return None
             items.append(item)
-        return tx.call(real(tx, self.function), items)
+        function = real(tx, self.function)
+        if getattr(function, "fn", None) is id and any(isinstance(inner(real(tx, i)), MAKE_TUPLES) for i in self.iterators):
+            tx.stop(reasons.ID_OF_VALUE, call="id() of what nobody keeps")        # its memory is used again
+        return tx.call(function, items)
 
     def rebuild(self, out: Any) -> None:
         out.begin_call()
@@ -413,6 +419,9 @@ class EnumerateIterator(IteratorVariable):
         out.load(self.iterator)
         out.load(self.count)
         out.call(2)
+
+
+MAKE_TUPLES = (EnumerateIterator, ZipIterator)
 
 
 class ReversedIterator(IteratorVariable):

@@ -69,13 +69,17 @@ class ObjectVariable(VariableTracker):
             return self.fields[name]
         if self.given is not None:
             return tx.builtin_part(self.given).find(tx, tx.wrap(name))
-        if self.obj is None or not self.has_instance_dict():
+        if self.obj is None or not self.has_instance_dict() or self.has_no_dict_yet(tx):
             return None
         own = instance_dict(self.obj)
         if name in own:
             return tx.build(own[name], self.attr_source(name))
         tx.guard(InInstanceDict(self.source, name, False))
         return None
+
+    def has_no_dict_yet(self, tx: Any) -> bool:
+        """Whether asking for ``__dict__`` would make one, which C code tells from none."""
+        return hasattr(self.inner, "lacks_dict") and self.inner.lacks_dict(tx, self)        # type: ignore[union-attr]
 
     def attr_source(self, name: str) -> Any:
         """Plain attribute access where the class leaves it plain, else by ``__dict__``."""

@@ -44,6 +44,9 @@ class PartialPart(HashedByIdentity):
     def children(self) -> list[VariableTracker]:
         return [self.function, self.args, self.kwargs]
 
+    def lacks_dict(self, tx: Any, holder: ObjectVariable) -> bool:
+        return not there_was_dict(tx, holder)
+
     def belongs_to(self, cls: type) -> None:
         self.cls = cls
 
@@ -101,8 +104,10 @@ def set_parts(holder: Any, *parts: Any) -> None:
 def has_attributes(tx: Any, value: ObjectVariable) -> bool:
     if value.fields or value.namespace is not None or value.given is not None:
         return True
-    if value.obj is None:
-        return False
+    return value.obj is not None and there_was_dict(tx, value)
+
+
+def there_was_dict(tx: Any, value: ObjectVariable) -> bool:
     there = has_struct_dict(value.obj)
     tx.guard(Equal(Fetch(value.source, has_struct_dict, "has_struct_dict"), there))
     return there

@@ -246,7 +246,7 @@ NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx
                "torch._logging", "torch._guards", "torch._ops", "torch.testing._comparison", "torch.package", "torch.hub",
                "torch.utils._python_dispatch",
                "importlib", "threading", "linecache", "traceback", "gc", "pdb", "logging", "warnings",
-               "multiprocessing", "concurrent", "asyncio", "subprocess", "socket", "tempfile", "shutil", "pickle",
+               "multiprocessing", "concurrent", "asyncio", "subprocess", "socket", "tempfile", "shutil",
                "tokenize", "ast", "dis", "sysconfig", "site", "weakref", "_weakrefset", "tracemalloc",
                "numpy", "sympy")
 INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "weakref.WeakSet", "asyncio.coroutines")
