@@ -14,7 +14,7 @@ from minidynamo.interp.state import DictScope, PreviousException, Scope
 from minidynamo.model.tables import C_MEMBERS, adopt
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import VariableTracker, real
-from minidynamo.polyfills import match
+from minidynamo.polyfills import copying, match, pickling
 from minidynamo.protocol import attrs, iters, text
 from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Imported, Source, TypeOf
@@ -365,6 +365,10 @@ class Services:
 
     def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
         return typing_.union_type(self, cls, other, reflected)
+
+    def pickler(self, name: str) -> Any:
+        """What stands for a C function of pickling."""
+        return getattr(pickling, name, None) or getattr(copying, name)
 
     def refuse_checks(self, value: VariableTracker, what: str) -> None:
         typing_.refuse_checks(self, value, what)

@@ -13,7 +13,6 @@ from minidynamo.guards.kinds import Predicate
 from minidynamo.model.tables import meaning
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
-from minidynamo.polyfills import copying, pickling
 from minidynamo.protocol import calls
 from minidynamo.variables.c_functions import CFunctionVariable
 from minidynamo.variables.constants import ConstantVariable
@@ -36,8 +35,9 @@ for function_ in (codecs.encode, codecs.decode):
     meaning(function_)(codec(function_))
 
 
-def by_python(python: Any, fn: Any) -> Any:
+def by_python(fn: Any) -> Any:
     def call(tx: Any, *args: VariableTracker, **kwargs: VariableTracker) -> VariableTracker:
+        python = tx.pickler(fn.__name__)
         if not calls.fits(python, list(args), kwargs):
             return tx.call_unknown_c(fn, list(args), kwargs)        # type: ignore[no-any-return]
         if parts(args[:1]) > MANY:
@@ -74,8 +74,8 @@ def parts(values: Iterable[VariableTracker]) -> int:
     return count
 
 
-meaning(_pickle.dumps)(by_python(pickling.dumps, _pickle.dumps))
-meaning(_pickle.loads)(by_python(pickling.loads, _pickle.loads))
+meaning(_pickle.dumps)(by_python(_pickle.dumps))
+meaning(_pickle.loads)(by_python(_pickle.loads))
 
 
 @meaning(types.BuiltinFunctionType.__reduce__)          # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def call_builtin_reduce(tx, self, /):
 def call_ordered_dict_reduce(tx, self, /):
     """odict_reduce; one without attributes has no state."""
     if inner(self) is not self:
-        return tx.call_polyfill(copying.ordered_dict_reduce, [self], {})
+        return tx.call_polyfill(tx.pickler("ordered_dict_reduce"), [self], {})
     if self.source is not None:
         found = self.source.fetch(tx.entry_locals, tx.entry_globals)
         if not has_no_attributes(found):
