@@ -7,6 +7,7 @@ import collections
 import copy
 import ctypes
 import pathlib
+import random
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -116,6 +117,13 @@ def makes_a_list(x):
 def formats_data(x):
     y = x + 1
     return f"{y}", y * 2
+
+
+@met_by("MD0208", X)
+def seeds_from_the_system(x):
+    y = x + 1
+    random.seed()
+    return y * 2
 
 
 @met_by("MD0302", X, numpy.random.default_rng(0))

@@ -28,6 +28,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     partials,
     pickles,
     proxies,
+    randomness,
     regex,
     subclasses,
     torch_objects,

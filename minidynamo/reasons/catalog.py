@@ -126,6 +126,11 @@ FORMAT_TENSOR = Reason(
     "`{text}` turns data into text, known only when the graph runs.",
     hints=(MOVE_OUT,), fields=("text",), category="data-dependent")
 
+RANDOM_NUMBER = Reason(
+    "MD0208", "random number that is not known",
+    "`{call}` depends on the state of a random generator, which is another one on each call.",
+    hints=("seed the generator inside the compiled function", MOVE_OUT), fields=("call",), category="data-dependent")
+
 # ---- 03: language
 UNSUPPORTED_OP = Reason(
     "MD0301", "bytecode {opcode} is not handled",

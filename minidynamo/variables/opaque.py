@@ -19,6 +19,9 @@ class Unknown(HashedByIdentity):
     def nb_unary(self, tx: Any, symbol: str) -> Any:
         return tx.unsupported(self, f"{symbol}()") if symbol in ("int", "float") else super().nb_unary(tx, symbol)   # of buffers too
 
+    def tp_hash(self, tx: Any) -> VariableTracker:
+        return super().tp_hash(tx) if self.py_type().__hash__ is object.__hash__ else tx.unsupported(self, "hash()")
+
 
 class OpaqueVariable(HeldObject, Unknown):
     """An object of the user's whose type has no kind."""

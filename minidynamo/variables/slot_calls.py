@@ -328,6 +328,10 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         instance = kind_of_instance(made)(made)
         instance.made_at = tx.root_step
         return instance
+    kind = kind_of_instance(made)
+    if hasattr(kind, "new"):
+        check_finalizer(tx, made)
+        return kind.new(tx, made)                   # type: ignore[no-any-return]
     real_base = builtin_base(made)                  # OrderedDict inherits dict's __new__
     maker = PARTS.get(real_base if issubclass(real_base, base) else base)
     if maker is None or made is base:
