@@ -335,3 +335,27 @@ def test_index_arguments_too_large():
                 texts.append((type(error).__name__, str(error)))
         return texts, x + 1
     check(fn, X, graphs=1)
+
+
+def test_heaps_of_literals_and_of_others():
+    class Item:
+        def __init__(self, rank):
+            self.rank = rank
+
+        def __lt__(self, other):
+            return self.rank < other.rank
+
+    def fn(x):
+        heap, others, texts = [5, 3, 8, 1, 9, 2], [Item(n) for n in (4, 1, 3)], []
+        heapq.heapify(heap)
+        heapq.heapify(others)
+        heapq.heappush(heap, 0)
+        out = [heapq.heappop(heap), heapq.heappushpop(heap, 4), heapq.heapreplace(heap, 7), heapq.heappop(others).rank]
+        for act in (lambda: heapq.heappush((), 1), lambda: heapq.heapify({}), lambda: heapq.heappop([]), lambda: heapq.heappush(1),
+                    lambda: heapq.heappush([1], "a"), lambda: heapq.heapreplace(deque(), 1)):
+            try:
+                out.append(act())
+            except Exception as error:
+                texts.append((type(error).__name__, str(error)))
+        return out, heap, heapq.nlargest(2, heap), texts, x + 1
+    check(fn, X, graphs=1)

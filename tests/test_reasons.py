@@ -122,8 +122,8 @@ def formats_data(x):
 @met_by("MD0208", X)
 def seeds_from_the_system(x):
     y = x + 1
-    random.seed()
-    return y * 2
+    generator = random.Random()
+    return y * 2, generator.random() < 1
 
 
 @met_by("MD0302", X, numpy.random.default_rng(0))

@@ -13,6 +13,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     descriptors,
     getters,
     growing,
+    heaps,
     hops,
     input_iterators,
     instance_checks,

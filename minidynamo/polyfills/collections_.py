@@ -7,7 +7,6 @@ import _heapq
 import _operator
 from typing import Any
 
-from minidynamo.code import is_static
 from minidynamo.model.tables import polyfill
 
 
@@ -75,16 +74,8 @@ def swap(heap: Any, a: int, b: int) -> None:
 list_get, list_set, list_pop, list_append = list.__getitem__, list.__setitem__, list.pop, list.append
 
 
-def check_list(heap: Any, name: str) -> None:
-    if not isinstance(heap, list):
-        kind = type(heap)
-        shown = kind.__name__ if kind.__module__ == "builtins" or not is_static(kind) else f"{kind.__module__}.{kind.__name__}"
-        raise TypeError(f"{name}() argument{' 1' if name != 'heapify' else ''} must be list, not {shown}")
-
-
 @polyfill(_heapq.heappush)
 def heappush(heap: Any, item: Any, /) -> None:
-    check_list(heap, "heappush")
     list_append(heap, item)
     sift_down(heap, 0, len(heap) - 1, smaller)
 
@@ -104,13 +95,11 @@ def pop_with(heap: Any, before: Any) -> Any:
 
 @polyfill(_heapq.heappop)
 def heappop(heap: Any, /) -> Any:
-    check_list(heap, "heappop")
     return pop_with(heap, smaller)
 
 
 @polyfill(_heapq._heappop_max)  # type: ignore[attr-defined]
 def heappop_max(heap: Any, /) -> Any:
-    check_list(heap, "_heappop_max")
     return pop_with(heap, larger)
 
 
@@ -126,19 +115,16 @@ def replace_with(heap: Any, item: Any, before: Any) -> Any:
 
 @polyfill(_heapq.heapreplace)
 def heapreplace(heap: Any, item: Any, /) -> Any:
-    check_list(heap, "heapreplace")
     return replace_with(heap, item, smaller)
 
 
 @polyfill(_heapq._heapreplace_max)  # type: ignore[attr-defined]
 def heapreplace_max(heap: Any, item: Any, /) -> Any:
-    check_list(heap, "_heapreplace_max")
     return replace_with(heap, item, larger)
 
 
 @polyfill(_heapq.heappushpop)
 def heappushpop(heap: Any, item: Any, /) -> Any:
-    check_list(heap, "heappushpop")
     if not len(heap):
         return item
     first = list_get(heap, 0)
@@ -150,14 +136,12 @@ def heappushpop(heap: Any, item: Any, /) -> Any:
 @polyfill(_heapq.heapify)
 def heapify(heap: Any, /) -> None:
     """heapify_internal, in the order for lists that fit the cache."""
-    check_list(heap, "heapify")
     for at in range((len(heap) >> 1) - 1, -1, -1):
         sift_up(heap, at, smaller)
 
 
 @polyfill(_heapq._heapify_max)  # type: ignore[attr-defined]
 def heapify_max(heap: Any, /) -> None:
-    check_list(heap, "_heapify_max")
     for at in range((len(heap) >> 1) - 1, -1, -1):
         sift_up(heap, at, larger)
 
