@@ -230,8 +230,14 @@ def build_alias(tx: Any, obj: Any, source: Any) -> VariableTracker:
 
 @builds(*dict.fromkeys((*ALIASES, *FORMS)))
 def build_typing(tx: Any, obj: Any, source: Any) -> VariableTracker:
+    if isinstance(obj, HALF_MADE) and not all(names & vars(obj).keys() for names in MADE):      # inside its own __init__
+        tx.stop(reasons.OPAQUE_VALUE, text="its name", kind="a typing object that is still being made")
     tx.guard(SameObject(source, obj))
     return TypingVariable(obj, source)
+
+
+HALF_MADE = tuple(kind for kind in ALIASES if kind.__module__ == "typing")
+MADE = ({"_name"}, {"__origin__"}, {"__args__", "_nparams"})
 
 
 @wraps(*dict.fromkeys((*FRESH, *ALIASES, *FORMS)))
