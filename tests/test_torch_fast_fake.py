@@ -194,3 +194,19 @@ def test_inside_is_torchs_own_entry():
             raise ValueError("x")
         assert seen() == want
     assert seen() == (None, before, False)
+
+
+def test_a_fake_like_the_first_is_torchs():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    mode._allow_unsafe_data_ptr_access = False
+    hasten(mode)
+    device = torch.device("cpu")
+    first, second = [fast_fake.fake_over(mode, torch.empty(2, 3, device="meta"), device) for _ in range(2)]
+    torchs = fast_fake.FakeTensor(mode, torch.empty(2, 3, device="meta"), device)
+    for fake in (first, second):
+        assert facts(fake, []) == facts(torchs, []) and vars(fake) == vars(torchs) and fake.device == torchs.device
+        assert torch._C._dispatch_keys(fake).raw_repr() == torch._C._dispatch_keys(torchs).raw_repr()
+        with pytest.raises(RuntimeError):
+            fake.data_ptr()
+    fast_fake.slow_down(mode)
+    assert "given" not in vars(mode)

@@ -154,12 +154,14 @@ def hasten(mode: FakeTensorMode) -> None:
             pass                    # worked out each time
         return result
 
+    mode.given = {}                                                 # type: ignore[attr-defined]
     mode.__torch_dispatch__ = types.MethodType(dispatch, mode)      # type: ignore[method-assign]
 
 
 def slow_down(mode: FakeTensorMode) -> None:
     """Backends get the mode as torch made it."""
     vars(mode).pop("__torch_dispatch__", None)
+    vars(mode).pop("given", None)
 
 
 class Inside:
@@ -207,7 +209,7 @@ def plain_fake(mode: FakeTensorMode, t: torch.Tensor) -> FakeTensor | None:
     elem = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
     if storage in known.lookup_storage or elem.untyped_storage().nbytes() != storage.nbytes():
         return None
-    fake = FakeTensor(mode, elem, t.device)
+    fake = fake_over(mode, elem, t.device)
     fake.requires_grad = t.requires_grad
     if type(t) is torch.nn.Parameter:
         fake._is_param = True                                      # type: ignore[attr-defined]
@@ -217,17 +219,32 @@ def plain_fake(mode: FakeTensorMode, t: torch.Tensor) -> FakeTensor | None:
 
 
 # ---------------------------------------------------------------- making results
+def fake_over(mode: FakeTensorMode, elem: torch.Tensor, device: torch.device) -> FakeTensor:
+    """``FakeTensor(mode, elem, device)``, with the attributes that torch has given the first one on that device."""
+    given: dict[torch.device, dict[str, Any]] | None = vars(mode).get("given")
+    attributes = None if given is None else given.get(device)
+    if attributes is None or mode._allow_unsafe_data_ptr_access:
+        fake = FakeTensor(mode, elem, device)
+        if given is not None:
+            given[device] = dict(vars(fake))
+        return fake
+    fake = torch.Tensor._make_subclass(FakeTensor, elem, False, dispatch_device=True, device_for_backend_keys=device)
+    torch._C._set_throw_on_mutable_data_ptr(fake)
+    vars(fake).update(attributes)
+    return fake
+
+
 def make(mode: FakeTensorMode, entry: Any, args: Sequence[Any]) -> Any:
     kind = type(entry)
     if kind is New:
         elem = torch.empty_strided(entry.shape, entry.stride, dtype=entry.dtype, device="meta")
-        return FakeTensor(mode, elem, entry.device)
+        return fake_over(mode, elem, entry.device)
     if kind is Same:
         return args[entry.index]
     if kind is View:
         elem = torch.empty(0, dtype=entry.dtype, device="meta")
         elem.set_(args[entry.base].untyped_storage(), entry.offset, entry.shape, entry.stride)
-        return FakeTensor(mode, elem, entry.device)
+        return fake_over(mode, elem, entry.device)
     made = [None if part is None else make(mode, part, args) for part in entry.parts]
     return made if entry.kind is list else tuple(made)
 
