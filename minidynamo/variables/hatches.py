@@ -67,6 +67,7 @@ class DeferredCall(Changed):
     """An effect: the call is made after the graph, between the effects before and after it."""
 
     kind = "deferred call"
+    lost_at: int | None = None
 
     def __init__(self, tx: Any, fn: Any, args: Args, kwargs: Kwargs) -> None:
         self.fn, self.args, self.kwargs = fn, args, kwargs
