@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from types import CellType, CodeType
 from typing import Any
 
@@ -17,6 +18,7 @@ from minidynamo.codegen.stack import after, jumped, letters, push_stack, run_op,
 from minidynamo.interp.breaks import uses_super
 from minidynamo.interp.state import PreviousException
 from minidynamo.model.variable import VariableTracker
+from minidynamo.sources import Local
 
 
 def emit(trace: Any, lowered: Any, call: Any) -> CodeType:
@@ -213,6 +215,7 @@ def break_exit(out: Restore, trace: Any) -> None:
     if not leave.run_op:
         hand_over(out, trace, leave.index, stack, locals_)
         return
+    let_go(out, trace, locals_)
     failed, landed = out.label(), out.label()
     handler = op.handler
     if op.name in ("LOAD_DEREF", "DELETE_DEREF") and op.arg in program.memo.get("own_cells", ()):
@@ -230,6 +233,20 @@ def break_exit(out: Restore, trace: Any) -> None:
         out.mark(failed)
         caught = stack[:handler.depth] + ("l" if handler.push_lasti else "") + "v"
         hand_over(out, trace, handler.target, caught, locals_)
+
+
+def let_go(out: Restore, trace: Any, locals_: dict[str, str]) -> None:
+    """What the op meets on the stack is held by the stack alone: an op that drops it drops the object.
+
+    Left are the locals to hand over, what the op finds by name, and parameters that still are what they were.
+    """
+    program, local = trace.program, trace.exit.local
+    names = dict.fromkeys(out.stored_locals())
+    for name in program.varnames[:program.nargs()]:
+        if getattr(local.get(name), "source", None) != Local(name) and name not in program.cellvars:
+            names[name] = None
+    kept = {*locals_.values(), *read_by_name(program, program.ops[trace.exit.index])}
+    empty(out, [name for name in names if name not in kept])
 
 
 def check_bound(out: Restore, name: str, protect: Any) -> None:
@@ -272,10 +289,7 @@ def keep_locals(out: Restore, plan: Any) -> dict[str, str]:
 
 def put_locals(out: Restore, program: Any, op: Any, locals_: dict[str, str]) -> None:
     """What the op finds by name rather than on the stack: its own local, and the first one for a bare ``super()``."""
-    names = [op.arg] if op.name in READ_LOCAL else []
-    if op.name == "CALL" and uses_super(program):
-        names.append(program.first_argument())
-    for name in names:
+    for name in read_by_name(program, op):
         if name in program.cellvars or name in program.freevars:
             continue
         if name in locals_:
@@ -283,6 +297,13 @@ def put_locals(out: Restore, program: Any, op: Any, locals_: dict[str, str]) -> 
         else:
             out.op("PUSH_NULL")
         out.op("STORE_LOCAL", name)
+
+
+def read_by_name(program: Any, op: Any) -> list[str]:
+    names = [op.arg] if op.name in READ_LOCAL else []
+    if op.name == "CALL" and uses_super(program):
+        names.append(program.first_argument())
+    return names
 
 
 def locals_after(op: Any, stack: str, locals_: dict[str, str]) -> dict[str, str]:
@@ -319,10 +340,10 @@ def hand_over(out: Restore, trace: Any, index: int, stack: str, locals_: dict[st
     for name in rest:
         out.op("LOAD_LOCAL", locals_[name])
     out.op("BUILD_TUPLE", len(first) + len(names) + len(rest))
+    forget_locals(out, program)
     if info is not None:
         make_tail(out)
     else:
-        forget_locals(out, program)
         drive(out)
 
 
@@ -358,6 +379,7 @@ def make_tail(out: Restore) -> None:
     out.callable_done()
     out.op("LOAD_LOCAL", "___tail")
     out.call(1)
+    empty(out, ["___tail"])
     out.op("RETURN")
 
 
@@ -368,6 +390,11 @@ def forget_locals(out: Restore, program: Any) -> None:
     """
     names = dict.fromkeys(n for n in program.varnames[:program.nargs()] if n not in program.cellvars)
     names.update(dict.fromkeys(out.stored_locals()))
+    empty(out, names)
+
+
+def empty(out: Restore, names: Iterable[str]) -> None:
+    """A traceback may keep this frame, as one that it shows or as the caller of one; nothing else must live by it."""
     for name in names:
         out.op("PUSH_NULL")
         out.op("STORE_LOCAL", name)
@@ -406,7 +433,9 @@ def drive(out: Restore) -> None:
     out.op("JUMP", target=again)
     out.mark(done)
     out.op("LOAD_LOCAL", "___r")
+    empty(out, ("___args", "___fn", "___r"))
     out.op("RETURN")
     out.mark(failed)
+    empty(out, ("___args", "___fn"))
     rerun.leave_by_error(out)
 

@@ -44,6 +44,8 @@ class Restore(Writer):
             self.load_source(value.source)
         elif id(value) in self.plan.cyclic:
             self.load_cyclic(value)
+        elif id(value) in self.tx.constant_tuples:
+            self.load_const(self.tx.constant_tuples[id(value)])
         else:
             value.rebuild(self)
             if id(value) in self.plan.shared and id(value) not in self.temps:

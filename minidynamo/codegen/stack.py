@@ -71,6 +71,8 @@ def push_arguments(out: Any, stack: str) -> list[str]:
             continue
         names.append(f"___stack{at}")
         out.op("LOAD_LOCAL", names[-1])
+        out.op("PUSH_NULL")                  # only the stack holds it, and lets go of it when it is popped
+        out.op("STORE_LOCAL", names[-1])
         if letter == "e":                    # becomes the exception being handled, as the block expects
             out.op("PUSH_EXC_INFO")
             out.op("POP")

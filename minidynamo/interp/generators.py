@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 from minidynamo import reasons
@@ -11,6 +12,7 @@ from minidynamo.interp.state import Frame
 from minidynamo.model.tracer import Raised
 from minidynamo.variables import exceptions
 from minidynamo.variables.generators import GeneratorVariable
+from minidynamo.variables.objects import ObjectVariable
 
 
 @handles("RETURN_GENERATOR")
@@ -40,15 +42,10 @@ def send(tx: Any, frame: Frame, op: Any) -> None:
         result = receiver.resume(tx, value)
         ended = receiver.frame.result if result is None else None
     elif exceptions.is_none(value):
-        ended = None
-        try:
-            result = receiver.tp_iternext(tx)
-        except Raised as raised:
-            if not issubclass(raised.exc.py_type(), StopIteration):
-                raise
-            result, ended = None, exceptions.stop_value(tx, raised.exc)
+        method = receiver.special(tx, "__next__") if isinstance(receiver, ObjectVariable) else None
+        result, ended = until_stop(tx, lambda: receiver.tp_iternext(tx) if method is None else tx.call(method, []))
     else:
-        result, ended = send_by_method(tx, receiver, value)
+        result, ended = until_stop(tx, lambda: tx.call(receiver.tp_getattro(tx, "send"), [value]))
     if result is None:
         frame.stack.append(ended if ended is not None else tx.wrap(None))
         frame.pc = op.target
@@ -56,12 +53,15 @@ def send(tx: Any, frame: Frame, op: Any) -> None:
         frame.stack.append(result)
 
 
-def send_by_method(tx: Any, receiver: Any, value: Any) -> tuple[Any, Any]:
+def until_stop(tx: Any, step: Callable[[], Any]) -> tuple[Any, Any]:
+    """What the step gives, or the value of the StopIteration that it raises."""
+    handled = tx.handled
     try:
-        return tx.call(receiver.tp_getattro(tx, "send"), [value]), None
+        return step(), None
     except Raised as raised:
         if not issubclass(raised.exc.py_type(), StopIteration):
             raise
+        tx.handled = handled
         return None, exceptions.stop_value(tx, raised.exc)
 
 

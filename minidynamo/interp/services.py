@@ -53,6 +53,8 @@ class Services:
         if value is None:
             value = self.literals[id(obj)] = \
                 self.wrap_tuple([self.constant(item) for item in obj]) if type(obj) is tuple else self.wrap(obj)
+            if type(obj) is tuple:
+                self.constant_tuples[id(value)] = obj
         return value
 
     def real(self, value: VariableTracker) -> VariableTracker:

@@ -67,6 +67,8 @@ class Tracer(Services):
         self.sym_nodes: dict[int, Node] = {}              # nodes of inexact symbolic numbers
         self.input_tensors: list[VariableTracker] = []
         self.literals: dict[int, VariableTracker] = {}
+        self.constant_tuples: dict[int, tuple[Any, ...]] = {}     # by id of their values
+        self.namespaces: list[Any] = []                   # that were looked at; each and its owner hold one another
         self.repr_running: list[VariableTracker] = []
         self.guards = GuardSet()
         for guard in (GlobalState(), ModeStack(mode_stack()), DefaultDevice(_device.CURRENT_DEVICE)):
@@ -110,6 +112,8 @@ class Tracer(Services):
         for node in self.tape.nodes:
             node.real = None
         env.forget_inputs()
+        for space in self.namespaces:
+            space.release()
         vars(self).clear()
 
     def abandoned(self) -> Any:

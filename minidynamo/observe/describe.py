@@ -36,14 +36,15 @@ class Described(NamedTuple):
     tensors: list[torch.Tensor]
 
 
-def describe(obj: Any) -> Described:
-    """Plain nested tuples for `obj` and all it reaches."""
-    walk = _Walk()
+def describe(obj: Any, made_in: str = "") -> Described:
+    """Plain nested tuples for `obj` and all it reaches; classes of the module `made_in` by what they are, not which."""
+    walk = _Walk(made_in)
     return Described(walk.visit(obj), walk.tensors)
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, made_in: str) -> None:
+        self.made_in = made_in
         self.seen: dict[int, int] = {}
         self.keep: list[Any] = []
         self.tensors: list[torch.Tensor] = []
@@ -51,7 +52,8 @@ class _Walk:
     def visit(self, obj: Any) -> Any:
         if type(obj) in _PLAIN:
             return (type(obj).__name__, repr(obj))
-        if isinstance(obj, _SHARED):
+        made = self.made_in and isinstance(obj, type) and type.__dict__["__module__"].__get__(obj) == self.made_in
+        if isinstance(obj, _SHARED) and not made:
             return ("the", id(obj), repr(obj))
         if type(obj) is types.FunctionType and (obj.__globals__.get("__name__") or "").partition(".")[0] == "torch":
             return ("torch", obj.__qualname__)      # torch's own state is not the program's
@@ -62,6 +64,8 @@ class _Walk:
         self.keep.append(obj)
         cls = type(obj)
         name = f"{cls.__module__}.{cls.__qualname__}"
+        if made:
+            return (name, number, obj.__qualname__, self.visit(obj.__bases__), self.members_of(obj))
         for family, parts in FAMILIES:
             if isinstance(obj, family):
                 return (name, number, parts(self, obj), self.attributes(obj))
@@ -109,6 +113,10 @@ class _Walk:
         cells = [self.cell(cell) for cell in obj.__closure__ or ()]
         return (obj.__qualname__, obj.__code__.co_firstlineno, self.visit(obj.__defaults__),
                 self.visit(obj.__kwdefaults__), tuple(cells))
+
+    def members_of(self, cls: type) -> Any:
+        return tuple((key, self.visit(value)) for key, value in vars(cls).items()
+                     if not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType)) and key != "__doc__")
 
     def cell(self, obj: types.CellType) -> Any:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from minidynamo import code, reasons
 from minidynamo.base.text import tp_name
-from minidynamo.guards.kinds import Predicate, SameObject
+from minidynamo.guards.kinds import Predicate, SameObject, TypeIs
 from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
@@ -358,16 +358,16 @@ def not_below(cls: type, obj: VariableTracker) -> str:
 
 @builds(super)
 def build_super(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    tx.guard(SameObject(source, obj))
-    this, bound, kind = (vars(super)[n].__get__(obj) for n in ("__thisclass__", "__self__", "__self_class__"))
-    if bound is None:
-        return SuperVariable(tx.class_of(this), None, None, source)
-    return SuperVariable(tx.class_of(this), tx.build(bound, Fetch(source, super_self, "super's self")), kind, source)
+    """One that came over a break is another object each time: its parts are guarded."""
+    tx.guard(TypeIs(source, super))
+    this, bound, kind = [tx.real(tx.build(read(obj), Fetch(source, read, name))) for name, read in SUPER_PARTS.items()]
+    if kind.py_type() is type(None):
+        return SuperVariable(this, None, None, source)
+    return SuperVariable(this, bound, kind.cls, source)
 
 
-def super_self(obj: Any) -> Any:
-    """``super.__self__`` past its own attribute access."""
-    return vars(super)["__self__"].__get__(obj)
+# Past super's own attribute access.
+SUPER_PARTS = {name: vars(super)[name].__get__ for name in ("__thisclass__", "__self__", "__self_class__")}
 
 
 # ---------------------------------------------------------------- type()

@@ -175,7 +175,7 @@ def group_match(tx: Any, exc: VariableTracker, kind: VariableTracker) -> tuple[V
 
 
 def wrap(tx: Any, members: VariableTracker) -> VariableTracker:
-    """_PyExc_CreateExceptionGroup."""
+    """_PyExc_CreateExceptionGroup; its ``args`` keep `members` as they are: a tuple of one, or a list of what was raised."""
     return tx.call(tx.class_of(BaseExceptionGroup), [ConstantVariable(""), members])
 
 

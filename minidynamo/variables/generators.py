@@ -41,21 +41,18 @@ class GeneratorVariable(HashedByIdentity):
         return self.resume(tx, ConstantVariable(None))
 
     def children(self) -> list[VariableTracker]:
+        if self.state == CLOSED:
+            return list((self.born | self.named).values())
         if self.named:
             raise CannotRebuild(self, "a generator that was given a name")
         if self.state == CREATED:
             fn, args, kwargs = self.start
             return [fn, *args, *kwargs.values()]
-        if self.state == CLOSED:
-            return []
         raise CannotRebuild(self, "a generator that has begun to run")
 
     def rebuild(self, out: Any) -> None:
         if self.state == CLOSED:
-            out.begin_call()
-            out.load_object_unchecked(finished)
-            out.callable_done()
-            out.call(0)
+            out.call_function(finished, *self.children())
             return
         fn, args, kwargs = self.start
         out.begin_call()
@@ -248,11 +245,12 @@ def passed_on(frame: Any, at: int) -> int | None:
     return at
 
 
-def finished() -> Any:
+def finished(name: str, qualname: str) -> Any:
     """A generator that has ended."""
-    generator = (x for x in ())
+    generator: Any = (x for x in ())
     for _ in generator:
         pass
+    generator.__name__, generator.__qualname__ = name, qualname
     return generator
 
 

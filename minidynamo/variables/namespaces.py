@@ -5,6 +5,7 @@ guards the one name that was asked for; only what looks at all names guards them
 """
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -29,6 +30,14 @@ class Namespace(DictVariable):
 
     def __init__(self, tx: Any, source: Any = None) -> None:
         self.tx, self.source, self.version, self.guarded = tx, source, 0, False
+        tx.namespaces.append(self)
+
+    def release(self) -> None:
+        """The trace is over: let go of the owner, which holds this."""
+        for cls in type(self).__mro__[:-2]:
+            for slot in getattr(cls, "__slots__", ()):
+                with contextlib.suppress(AttributeError):
+                    delattr(self, slot)
 
     def guard_names(self, source: Any, names: Iterable[str]) -> None:
         if not self.guarded:

@@ -1,14 +1,15 @@
 """The long run: ``python -m tests.soundness.fuzz 20000 [first seed]`` writes and compares programs, one a seed."""
 from __future__ import annotations
 
-import contextlib
 import random
 import sys
 import time
 import warnings
 
-from tests.soundness.compare import mismatch
+from tests.soundness.compare import TooLong, mismatch
 from tests.soundness.programs import write
+
+NONE = "no program"             # not Python (`nonlocal` of a parameter and the like), or one that takes too long
 
 
 def choice(seed: int) -> tuple[str, dict[str, int]]:
@@ -24,23 +25,29 @@ def choice(seed: int) -> tuple[str, dict[str, int]]:
 
 
 def result(seed: int) -> str | None:
-    """Where the seed's program parts from plain Python; None also for one that is no Python at all."""
+    """Where the seed's program parts from plain Python."""
     source, options = choice(seed)
-    with warnings.catch_warnings(), contextlib.suppress(SyntaxError):       # `nonlocal` of a parameter and the like
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mismatch(source, **options)
-    return None
+        try:
+            return mismatch(source, calls=2 + seed % 5, **options)
+        except (SyntaxError, TooLong):
+            return NONE
 
 
 def main(count: int, first: int = 0) -> int:
-    bad, start = [], time.monotonic()
+    bad, none, start = [], 0, time.monotonic()
     for seed in range(first, first + count):
         found = result(seed)
-        if found is not None:
+        if found is NONE:
+            none += 1
+        elif found is not None:
             bad.append(seed)
             print(f"seed {seed}: {found[:400]}", flush=True)
+        if seed % 100 == 99:
+            print(f"{seed + 1 - first - none} programs to seed {seed}, {len(bad)} mismatches", flush=True)
     seconds = time.monotonic() - start
-    print(f"{count} programs from seed {first} in {seconds:.0f} s, {len(bad)} mismatches: {bad}")
+    print(f"{count - none} programs from seed {first} to {first + count - 1} in {seconds:.0f} s, {len(bad)} mismatches: {bad}")
     return bool(bad)
 
 
