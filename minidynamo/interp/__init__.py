@@ -34,6 +34,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     subclasses,
     torch_objects,
     torch_rules,
+    weak_keys,
     weakrefs,
 )
 from minidynamo.interp.trace import Break, Return, Skip, Trace, trace
