@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import array
+import cmath
 import collections
 import decimal
+import fractions
+import math
 import re
 import string
 
@@ -111,3 +114,69 @@ def test_matches_leave_the_trace():
         print("break")
         return first.span(), [m.span() for m in walker], x + 1
     check(fn, X, min_graphs=1)
+
+
+class AsFloat:
+    def __float__(self):
+        return 2.5
+
+
+class AsIndex:
+    def __index__(self):
+        return 12
+
+
+class AsComplex:
+    def __complex__(self):
+        return 1 + 2j
+
+
+class AsBytes:
+    def __bytes__(self):
+        return b"\x01"
+
+
+class Rounds:
+    def __trunc__(self):
+        return "trunc"
+
+    def __floor__(self):
+        return "floor"
+
+
+class FloatSub(float):
+    def __float__(self):
+        return 9.0
+
+
+class IntSub(int):
+    pass
+
+
+CONVERSIONS = (
+    lambda: math.sqrt(AsFloat()), lambda: math.sqrt(AsIndex()), lambda: math.sqrt(FloatSub(4)), lambda: math.gcd(AsIndex(), IntSub(8)),
+    lambda: math.factorial(AsIndex()), lambda: math.trunc(Rounds()), lambda: math.floor(Rounds()), lambda: math.ceil(Rounds()),
+    lambda: math.ceil(AsFloat()), lambda: math.trunc(AsFloat()), lambda: math.sin(object()), lambda: cmath.sqrt(AsComplex()),
+    lambda: cmath.acos(AsFloat()), lambda: cmath.isclose(AsComplex(), 1 + 2j, rel_tol=AsFloat()), lambda: math.gcd(AsFloat(), 1),
+    lambda: math.isclose(AsFloat(), 2.5, abs_tol=AsIndex()), lambda: math.fsum([AsFloat(), AsIndex(), 1]),
+    lambda: math.hypot(AsFloat(), AsIndex()), lambda: math.dist([AsFloat()], [1]), lambda: math.log(AsFloat(), AsIndex()),
+    lambda: slice(AsIndex(), None, IntSub(2)).indices(AsIndex()), lambda: slice(0, AsFloat(), 1).indices(3),
+    lambda: slice(0, 1, 0).indices(3), lambda: slice(1, 2).indices(-1), lambda: (2.5).__ceil__(), lambda: FloatSub(2.5).__floor__(),
+    lambda: IntSub(3).__trunc__(), lambda: math.trunc(fractions.Fraction(-11, 10)), lambda: math.comb(AsIndex(), 2),
+    lambda: float.__round__(FloatSub(2.567), 1), lambda: complex(AsFloat()), lambda: complex(AsFloat(), 2), lambda: complex(1, AsIndex()),
+    lambda: complex(object()), lambda: complex(1, object()), lambda: complex(real=AsFloat(), imag=1), lambda: bytes(AsBytes()),
+    lambda: int.from_bytes([1, 2], "big"), lambda: int.from_bytes(AsBytes(), "big"), lambda: type(IntSub.from_bytes(b"a", "big")),
+    lambda: int.from_bytes([256], "big"), lambda: int.from_bytes("a", "big"), lambda: int.from_bytes(bytearray(b"ab"), "little"),
+)
+
+
+def test_c_functions_ask_objects_for_numbers():
+    def fn(x):
+        out = []
+        for act in CONVERSIONS:
+            try:
+                out.append(act())
+            except Exception as error:
+                out.append((type(error).__name__, str(error)))
+        return out, x + 1
+    check(fn, X, graphs=1, fullgraph=True)

@@ -24,6 +24,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     made_caches,
     modules,
     nn,
+    number_calls,
     numpy_,
     optimizers,
     partials,

@@ -19,6 +19,7 @@ BUILD_SUBCLASS: Table[Builder] = Table("build subclass", "value kinds by the fir
 WRAP: Table[Builder] = Table("wrap", "kinds of values made while tracing, by exact type: (tx, obj)")
 CALLS: Table[Meaning] = Table("calls", "traced meaning of C functions, methods and classes")
 FOLD: Table[bool] = Table("fold", "pure C functions, run at trace time on constants")
+FOLD_OTHERWISE: Table[Meaning] = Table("fold otherwise", "what folded functions mean for arguments that are not literals")
 POLYFILLS: Table[Callable[..., Any]] = Table("polyfills", "Python functions inlined in place of C ones")
 C_MEMBERS: Table[tuple[Callable[..., Any], Callable[..., Any]]] = Table(
     "C members", "attributes of C types, by descriptor: how they are read and set")
@@ -122,9 +123,14 @@ def same_kind(mine: tuple[str, Any], other: tuple[str, Any]) -> bool:
     return mine[0] == other[0] and type(mine[1]) is type(other[1])
 
 
-def fold(*functions: Any) -> None:
-    """Declare pure C functions: same constants in, same constant out, no effects."""
+def fold(*functions: Any, otherwise: Callable[[Any], Meaning] | None = None) -> None:
+    """Declare pure C functions: same constants in, same constant out, no effects.
+
+    ``otherwise(function)`` makes their meaning for arguments that are not all literals.
+    """
     for function in functions:
+        if otherwise is not None:
+            FOLD_OTHERWISE.add(function, otherwise(function))
         if function not in FOLD:
             FOLD.add(function, True)
 

@@ -7,7 +7,7 @@ import types
 from typing import Any, NoReturn
 
 from minidynamo import reasons
-from minidynamo.model.tables import adopt, CALLS, FOLD, POLYFILLS, TORCH_RULES
+from minidynamo.model.tables import adopt, CALLS, FOLD, FOLD_OTHERWISE, POLYFILLS, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker
 
 
@@ -33,6 +33,10 @@ def call_c(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None
             args = [tx.builtin_part(a) for a in args]
         try:
             return tx.fold(fn, args, kwargs)
+        except NotConstant:
+            meaning = FOLD_OTHERWISE.get(fn)
+        try:
+            return None if meaning is None else call_meaning(tx, meaning, fn, args, kwargs)
         except NotConstant:
             return None
     return None

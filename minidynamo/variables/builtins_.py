@@ -186,7 +186,17 @@ def call_float(tx, x=None, /):
 def call_complex(tx, *args, **kwargs):
     if len(args) == 1 and tx.overrides(args[0], "__complex__"):
         return tx.checked_unary("complex", tx.call(tx.special_method(args[0], "__complex__"), []))
-    return tx.fold(complex, [inner(a) for a in args], {name: inner(a) for name, a in kwargs.items()})
+    def number(value: VariableTracker, which: str, kinds: str) -> VariableTracker:
+        """complex_new_impl: what is neither text nor a number already is asked ``__float__``."""
+        part = inner(value)
+        made = part if isinstance(part, ConstantVariable) else value.nb_unary(tx, "float")
+        if made is NotImplemented:
+            tx.raise_(TypeError, f"complex() {which} argument must be a {kinds}, not '{tp_name(value.py_type())}'")
+        return made                     # type: ignore[no-any-return]
+    first, second = ("first", "string or a number"), ("second", "number")
+    how = {"real": first, "imag": second}
+    return tx.fold(complex, [number(a, *w) for a, w in zip(args, (first, second))],
+                   {name: number(a, *how[name]) for name, a in kwargs.items()})
 
 
 @meaning(str)
@@ -198,6 +208,11 @@ def call_str(tx, obj=None, *rest, **kwargs):
 
 @meaning(bytes)
 def call_bytes(tx, *args, **kwargs):
+    if len(args) == 1 and not kwargs and tx.overrides(args[0], "__bytes__"):
+        made = tx.call(tx.special_method(args[0], "__bytes__"), [])
+        if not issubclass(made.py_type(), bytes):
+            tx.raise_(TypeError, f"__bytes__ returned non-bytes (type {tp_name(made.py_type())})")
+        return made
     if len(args) == 1 and not kwargs and args[0].__class__ is ConstantVariable and type(args[0].value) is bytes:
         return args[0]                                      # PyBytes_FromObject, of an exact bytes
     if len(args) == 1 and not kwargs and iters.has_iter(args[0]) and inner(args[0]).fast_items is not None and args[0].py_type() is not str:
@@ -241,7 +256,7 @@ def class_method(raw: Any) -> Any:
     return call
 
 
-for owner_, name_ in ((int, "from_bytes"), (float, "fromhex"), (float, "__getformat__"), (bytes, "fromhex")):
+for owner_, name_ in ((float, "fromhex"), (float, "__getformat__"), (bytes, "fromhex")):
     meaning(vars(owner_)[name_])(class_method(vars(owner_)[name_]))
 fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)],
      struct.pack, struct.unpack, struct.calcsize)

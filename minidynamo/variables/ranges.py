@@ -179,9 +179,6 @@ class SliceMethods(Methods, of=slice):
     def __reduce__(tx, self, /):
         return tx.wrap_tuple([tx.class_of(slice), tx.wrap_tuple(list(self.parts()))])
 
-    def indices(tx, self, length, /):
-        return tx.fold(slice.indices, [self, length])
-
 
 @meaning(slice)
 def call_slice(tx, start, stop=None, step=None, /):

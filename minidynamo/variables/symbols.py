@@ -18,7 +18,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from minidynamo import reasons
 from minidynamo.graph.symbols import UnknownSymbol
 from minidynamo.guards.kinds import TypeIs
-from minidynamo.model.tables import PROXIES, meaning
+from minidynamo.model.tables import FOLD_OTHERWISE, PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
 from minidynamo.protocol.compare import compare
@@ -322,11 +322,13 @@ def call_divmod(tx, x, y, /):
 
 
 def folded(tx: Any, function: Any, *values: VariableTracker) -> VariableTracker | None:
-    """The function of literals; None, which lets the call be looked up further, of anything else."""
-    try:
-        return tx.fold(function, list(values))
-    except NotConstant:
-        return None
+    """The function of literals, or what is declared otherwise; None, which lets the call be looked up further, of anything else."""
+    for otherwise in (None, FOLD_OTHERWISE.get(function)):
+        try:
+            return tx.fold(function, list(values)) if otherwise is None else otherwise(tx, *values)
+        except NotConstant:
+            continue
+    return None
 
 
 # ---------------------------------------------------------------- as an index
