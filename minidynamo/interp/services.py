@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import torch
+
 from minidynamo import code, reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
@@ -20,7 +22,7 @@ from minidynamo.reasons import Stop
 from minidynamo.sources import Attr, DictRoot, Imported, Source, TypeOf
 from minidynamo.variables import (
     addresses, builtins_, class_assignment, class_making, exception_fields, exceptions, formatting, frames, hatches,
-    namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_ops, typing_, weakrefs,
+    namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_functions, torch_ops, typing_, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -33,6 +35,7 @@ from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SequenceVariable, inner
 from minidynamo.variables.sets import SetVariable
+from minidynamo.variables.tensors import TensorVariable
 
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
@@ -83,6 +86,19 @@ class Services:
 
     def symbolic_float(self, value: float, source: Source) -> VariableTracker | None:
         return symbols.build_symfloat(self, value, source)
+
+    def asks(self, values: Any) -> list[Any]:
+        """Those of `values` whose ``__torch_function__`` is asked before torch does anything."""
+        return torch_functions.overriding(self, list(values), {})
+
+    def operate(self, function: Any, *values: VariableTracker) -> VariableTracker:
+        return torch_functions.operate(self, function, *values)
+
+    def ask_overriding(self, fn: Any, holders: list, args: list, kwargs: dict) -> VariableTracker:
+        return torch_functions.ask(self, torch_functions.function_value(self, fn), holders, args, kwargs or None)
+
+    def overriding_tensor(self, obj: Any, source: Source) -> VariableTracker | None:
+        return torch_functions.build_overriding(self, obj, source)
 
     def proxy(self, value: VariableTracker) -> Any:
         return torch_ops.proxy(self, value)
@@ -292,6 +308,8 @@ class Services:
             return self.type_of(obj)
         if isinstance(obj.inner, ConstantVariable) and raw.__objclass__ in (int, float, complex):
             return obj.inner.tp_getattro(self, name)
+        if isinstance(obj, TensorVariable) and raw.__objclass__ is torch._C.TensorBase:
+            return obj.tp_getattro(self, name)
         if name == "__weakref__" and isinstance(obj, ObjectVariable) and obj.obj is None:
             return ConstantVariable(None)
         return self.unsupported(obj, f".{name}")

@@ -90,6 +90,7 @@ class Tracer(Services):
         self.nesting = 0                                  # autocast regions entered, less those left
         self.watched: dict[int, VariableTracker] = {}     # arguments of deferred calls
         self.pure: tuple[str, set[int]] | None = None     # op whose body is traced, values it may not change
+        self.torch_function_off = False                   # inside ``Tensor.__torch_function__``
         self.assumptions: list[Any] = []                  # branches taken that the graph checks
         self.scopes: dict[int, Scope] = {id(frame_globals): Scope(frame_globals, True)}
         self.handled: VariableTracker | None = None       # sys.exc_info() of the running frame

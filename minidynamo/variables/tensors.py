@@ -120,11 +120,15 @@ class TensorVariable(VariableTracker):
         if not is_operand(tx, other):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
+        if tx.asks(pair):
+            return tx.operate(numbers.BINARY[symbol], *pair)
         return tx.emit(numbers.BINARY[symbol], [tx.proxy(v) for v in pair], {})
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if not is_operand(tx, other):
             return NotImplemented
+        if tx.asks((self, other)):
+            return tx.operate(numbers.INPLACE[symbol], self, other)
         return tx.emit(numbers.INPLACE[symbol], [self.node, tx.proxy(other)], {})
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
@@ -139,6 +143,8 @@ class TensorVariable(VariableTracker):
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         if not is_operand(tx, other):
             return NotImplemented
+        if tx.asks((self, other)):
+            return tx.operate(COMPARE[symbol], self, other)
         return tx.emit(COMPARE[symbol], [self.node, tx.proxy(other)], {})
 
     def nb_bool(self, tx: Any) -> VariableTracker | None:
@@ -302,6 +308,9 @@ def build_tensor_subclass(tx: Any, obj: torch.Tensor, source: Any) -> VariableTr
     if cls.__torch_function__ is torch._C._disabled_torch_function_impl and \
             cls.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl:
         return build_tensor(tx, obj, source)
+    value = tx.overriding_tensor(obj, source)
+    if value is not None:
+        return value
     tx.guard_same(source, obj)
     return SubclassVariable(obj, source)
 

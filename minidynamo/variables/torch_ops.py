@@ -129,6 +129,11 @@ PROXIES.update({
 def call_op(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """One graph node, unless the call only reads metadata or needs data; None asks for the body to be inlined."""
     name = method_names().get(id(fn))
+    asked = tx.asks((*args, *kwargs.values()))
+    if asked and type(fn) is types.FunctionType and why_not_inlined(fn) is None:
+        return None                         # torch's Python asks for itself
+    if asked:
+        return tx.ask_overriding(fn, asked, args, kwargs)
     if name is not None:
         if not args or not isinstance(args[0], tensors.TensorVariable):
             if args and isinstance(args[0], tensors.SubclassVariable):

@@ -44,6 +44,8 @@ def is_torch_function_mode_enabled(tx):
 def has_torch_function(tx: Any, *args: VariableTracker) -> VariableTracker:
     """check_has_torch_function, for each argument; a value of a kind that has it breaks."""
     found = [v for arg in args for v in ([arg] if not isinstance(arg, TupleVariable) else arg.items)]
+    if tx.asks(found):
+        return ConstantVariable(True)
     for value in found:
         kind = tx.real(value).py_type()
         if not issubclass(kind, torch.Tensor) and hasattr(kind, "__torch_function__"):
@@ -76,7 +78,9 @@ def is_tensor_like(tx, inp):
 
 
 def declare_metadata(fn: Any) -> None:
-    def read(tx: Any, *args: Any, **kwargs: Any) -> VariableTracker:
+    def read(tx: Any, *args: Any, **kwargs: Any) -> VariableTracker | None:
+        if tx.asks((*args, *kwargs.values())):
+            return None
         if any(isinstance(v, tensors.SubclassVariable) for v in (*args, *kwargs.values())):
             tx.stop(reasons.TENSOR_SUBCLASS, type="an argument")
         return torch_ops.read_metadata(tx, fn, list(args), kwargs)
