@@ -242,7 +242,7 @@ class Tagged(torch.Tensor):
     pass
 
 
-@met_by("MD0403", make=lambda: (torch.ones(2).as_subclass(Tagged),))
+@met_by("MD0403", make=lambda: (torch.ones(2).as_subclass(Tagged).requires_grad_(),))
 def works_on_a_subclass(x):
     return x + 1
 
