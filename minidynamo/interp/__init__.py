@@ -32,6 +32,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     proxies,
     randomness,
     regex,
+    streams,
     subclasses,
     torch_objects,
     torch_rules,

@@ -121,11 +121,6 @@ def call_pow(tx, base, exp, mod=None):
     return tx.fold(pow, [base, exp, mod])
 
 
-@meaning(print)
-def call_print(tx, *values, **kwargs):
-    tx.stop(reasons.PRINT_NOW, call=tx.where().text())
-
-
 @meaning(globals)
 def call_globals(tx):
     return tx.globals_namespace()
