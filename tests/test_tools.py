@@ -216,7 +216,7 @@ def test_tables_prints_the_registries():
     for name in (*Table.all, "predicates", "handlers", "reasons"):
         assert f"\n{name} (" in out, name
     assert page("handlers").strip().startswith("handlers (")
-    assert "variables.sequences.build_list" in out
+    assert "variables.sequences.build_tuple" in out
 
 
 def test_the_page_of_reasons_is_in_step():
