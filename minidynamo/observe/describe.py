@@ -53,7 +53,8 @@ class _Walk:
         if type(obj) in _PLAIN:
             return (type(obj).__name__, repr(obj))
         made = self.made_in and isinstance(obj, type) and type.__dict__["__module__"].__get__(obj) == self.made_in
-        if isinstance(obj, _SHARED) and not made:
+        bound = type(obj) is types.BuiltinFunctionType and not isinstance(obj.__self__, (type, types.ModuleType, type(None)))
+        if isinstance(obj, _SHARED) and not made and not bound:
             return ("the", id(obj), repr(obj))
         if type(obj) is types.FunctionType and (obj.__globals__.get("__name__") or "").partition(".")[0] == "torch":
             return ("torch", obj.__qualname__)      # torch's own state is not the program's
@@ -145,6 +146,7 @@ FAMILIES: tuple[tuple[Any, Callable[[_Walk, Any], Any]], ...] = (
     ((set, frozenset), _Walk.members),
     (types.FunctionType, _Walk.function),
     (types.MethodType, lambda walk, obj: (walk.visit(obj.__func__), walk.visit(obj.__self__))),
+    (types.BuiltinFunctionType, lambda walk, obj: (obj.__name__, walk.visit(obj.__self__))),
     (types.CellType, _Walk.cell),
     (BaseException, _Walk.error),
     (_ITERATORS, _Walk.iterator),
