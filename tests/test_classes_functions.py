@@ -66,3 +66,27 @@ def test_attributes_survive_a_break():
         print("break")
         return inner(x), inner.__name__, inner.shift
     check(fn, X, min_graphs=1)
+
+
+class WithMethods:
+    def method(self, a=1):
+        """doc"""
+        return a
+
+    @classmethod
+    def of_class(cls):
+        return cls
+
+
+HOLDER = WithMethods()
+
+
+def method_parts(x):
+    method = HOLDER.method
+    return (x + 1, method.__name__, method.__doc__, method.__defaults__, method.__func__ is WithMethods.method,
+            method.__eq__(HOLDER.method), method.__ne__(3), method.__call__(4), type(method.__call__).__name__,
+            method.__reduce__()[1][1], method.__reduce_ex__(2)[1][1], WithMethods.of_class.__reduce_ex__(2)[1][1])
+
+
+def test_a_methods_own_slots_come_before_its_functions():
+    check(method_parts, torch.ones(2), graphs=1)

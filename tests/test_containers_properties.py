@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import minidynamo
 from minidynamo.observe.describe import describe, difference
+from minidynamo.testing import check
 
 
 class Lst(list):
@@ -161,3 +162,85 @@ def test_a_frozenset_of_tensors_is_never_frozen():
     compiled = minidynamo.optimize(fn)
     for value in (1.0, 5.0, 7.0):
         assert compiled(frozenset([torch.tensor(value)])).item() == value + 1
+
+
+# ---------------------------------------------------------------- lists that grow
+SEEN: list = []
+
+
+class Remembers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.seen = []
+
+    def forward(self, x):
+        y = self.inner(x)
+        self.seen.append(y.detach())
+        return y
+
+
+def test_a_list_that_is_only_appended_to_may_have_any_length():
+    def fn(x):
+        SEEN.append(x.sum())
+        SEEN.extend([1, x])
+        return x + 1
+
+    model, x = Remembers(), torch.ones(4)
+    minidynamo.reset()
+    compiled, forward = minidynamo.optimize(fn), minidynamo.optimize(model)
+    SEEN.clear()
+    for turn in range(5):
+        assert torch.equal(compiled(x), x + 1) and torch.equal(forward(x), model.inner(x))
+        assert len(SEEN) == 3 * turn + 3 and SEEN[-2] == 1 and SEEN[-1] is x and len(model.seen) == turn + 1
+    assert minidynamo.counters["frames"]["total"] == 2
+
+
+def appended_then_read(x, a):
+    a.append(x + 1)
+    count = len(a)
+    a.append(count)
+    return a[-2] * 2, count, a[0]
+
+
+def appended_by_two_names(x, a):
+    b = a
+    a.append(1)
+    b.append(2)
+    return x * 2, b is a, a == [0, 1, 2]
+
+
+def appended_to_itself(x, a):
+    a.append(a)
+    a.extend(a)
+    return x + len(a)
+
+
+def appended_at_a_break(x, a):
+    a.append(x + 1)
+    print("break")
+    a.append(x + 2)
+    return x + 3
+
+
+def appended_in_vain(x, a):
+    try:
+        a.append(1)
+        a.append([][1])
+    except IndexError:
+        return x + 1
+
+
+@pytest.mark.parametrize("program", [appended_then_read, appended_by_two_names, appended_to_itself, appended_at_a_break,
+                                     appended_in_vain])
+def test_appending_is_eagers(program):
+    check(program, torch.ones(2), [0], min_graphs=1)
+
+
+def test_a_length_that_was_read_is_a_fact():
+    def fn(x, a):
+        a.append(1)
+        return x + len(a)
+
+    compiled, x = minidynamo.optimize(fn), torch.ones(2)
+    assert [compiled(x, [0] * n)[0].item() for n in (1, 2, 1, 5)] == [3, 4, 3, 7]

@@ -135,8 +135,40 @@ def test_a_float_branch_on_a_computed_number_is_exact():
     def f(x, v):
         return x + 1 if v + 0.1 + 0.2 > 1.0 else x - 1
     edge = 0.7
-    play(f, [(A, edge), (A, math.nextafter(edge, 0)), (A, math.nextafter(edge, 1)), (A, 0.7000000000000002)], 4,
+    play(f, [(A, edge), (A, math.nextafter(edge, 0)), (A, math.nextafter(edge, 1)), (A, 0.7000000000000002)], 3,
          specialize_float=False)
+
+
+def test_float_comparisons_branch_by_the_programs_own_steps():
+    def f(x, v, w):
+        d = v - w
+        return x + d if d > 0.5 else x - d * 3 if v != w else x * 2
+    calls = [(A, v, w) for v, w in ((1.5, 0.25), (2.5, 0.5), (7.5, 3.25), (1.0, 0.75), (2.0, 1.875), (3.0, 3.0), (4.0, 4.0),
+                                    (9.5, 1.0), (0.1 + 0.2, 0.3), (math.nan, 1.0), (math.nan, math.nan))]
+    play(f, calls, 6, specialize_float=False)          # one by value, three ways, two with nan
+
+
+@minidynamo.disable
+def reading(values):
+    return values.pop(0)
+
+
+def test_what_python_makes_between_graphs_does_not_recompile():
+    """Random numbers, the time: another number each call."""
+    def f(x, values):
+        start = reading(values)
+        x = x * start + 1
+        spent = reading(values) - start
+        return x - 1 if spent > 3.0 else x + 1, spent >= 0.0, f"{spent:.3f}"
+    minidynamo.reset()
+    compiled = minidynamo.optimize(f)
+    with minidynamo.config.patch(error_on_internal=True):
+        for at in range(12):
+            if at == 4:
+                seen = minidynamo.counters["frames"]["total"]
+            args = (0.3 + at * 1.7, 9.0 + (at * 7 % 5) * 2.1)
+            assert same(f(A, list(args)), compiled(A, list(args)), tol=0.0)
+    assert minidynamo.counters["frames"]["total"] - seen <= 1           # the other side of the branch
 
 
 def test_loop_variable_stays_dynamic_over_breaks():

@@ -97,11 +97,13 @@ class _NumberSource(TorchSource):
 class ShapeHistory:
     """Sizes and ints seen at earlier compiles of one code object; what varied stays dynamic."""
 
-    __slots__ = ("sizes", "numbers")
+    __slots__ = ("sizes", "numbers", "values", "settled")
 
     def __init__(self) -> None:
         self.sizes: dict[str, list[int | None]] = {}  # by source text; None where it varied
         self.numbers: dict[str, tuple[int | float, int]] = {}    # the last one, and how often it was another
+        self.values: dict[str, tuple[Any, int]] = {}        # of what is no size: the last one, how often it was another
+        self.settled: set[str] = set()                      # numbers that a program needed the value of all the same
 
     def varied_dims(self, text: str, shape: tuple[int, ...]) -> list[int]:
         """Take note of a shape; answers the dims seen to vary so far."""
@@ -119,6 +121,16 @@ class ShapeHistory:
         last, changes = self.numbers.get(text, (value, 0))
         self.numbers[text] = value, changes + (last != value)
         return self.numbers[text][1]
+
+    def is_restless(self, text: str, value: Any) -> bool:
+        """Take note of a value; was it another than the time before, FEW times over?"""
+        last, changes = self.values.get(text, (value, 0))
+        changes += last != value
+        self.values[text] = (value, changes)
+        return changes >= FEW
+
+
+FEW = 4
 
 
 class Shapes:
@@ -201,6 +213,8 @@ class Shapes:
                 names[back[number]] = number
             return back[number]
 
+        self.history.settled.update(source.source.text() for source, n in numbers
+                                    if source.accessor[0] in ("int", "float") and is_known(n))
         helpers = self.env.shape_env.produce_guards_verbose(
             [n for _, n in numbers], [s for s, _ in numbers], source_ref=name_of,
             input_contexts=[None] * len(numbers),    # type: ignore[list-item]
@@ -228,7 +242,7 @@ class Shapes:
         lost = []
         for record, dim in self._marked:
             number = dict(record.numbers).get(("size", dim))
-            if number is None or not number.node.is_symbolic() or number.node.expr.is_number:
+            if number is None or is_known(number):
                 lost.append(f"{record.source.text()}.size({dim}) == {record.real.shape[dim]}")
         return lost
 
@@ -242,6 +256,11 @@ class Shapes:
             lines.append(f"{symbol} = {' = '.join(dict.fromkeys(sources))}  # {value}"
                          + (f", always {now}" if now is not None else ""))
         return "\n".join(lines)
+
+
+def is_known(number: Any) -> bool:
+    """Whether the program has fixed a symbolic number."""
+    return not number.node.is_symbolic() or bool(number.node.expr.is_number)
 
 
 def _divides(text: str) -> bool:

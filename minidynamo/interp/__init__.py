@@ -3,6 +3,7 @@ from minidynamo.interp import build, calls, class_bodies, generators, jumps, nam
 from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (declarations)
 from minidynamo.polyfills import copying as _copying  # noqa: F401  (declarations)
 from minidynamo.polyfills import functools_ as _functools  # noqa: F401  (declarations)
+from minidynamo.polyfills import library as _library  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
     buffers,
@@ -10,6 +11,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     class_assignment,
     collections_,
     contexts,
+    contextvars_,
     descriptors,
     getters,
     growing,
@@ -20,6 +22,7 @@ from minidynamo.variables import (  # noqa: F401  (families nobody asks for by n
     iterator_builtins,
     iterator_state,
     itertools_groups,
+    library,
     locks,
     made_caches,
     modules,

@@ -81,6 +81,18 @@ class Services:
     def builtin_part(self, value: VariableTracker) -> VariableTracker:
         return inner(value)
 
+    def resumes(self) -> bool:
+        """Whether the frame is a resume function's: its arguments are what Python made in the middle of the user's."""
+        return self.options.first > 0
+
+    def is_restless(self, value: Any, source: Source) -> bool:
+        """Whether a guard on this value would be one of many: some others were met at this place."""
+        return self.shapes.history.is_restless(source.text(), value)
+
+    def is_settled(self, source: Source) -> bool:
+        """Whether an earlier trace needed the value of the number at this place, symbol or not."""
+        return source.text() in self.shapes.history.settled
+
     def symbolic_int(self, value: int, source: Source) -> VariableTracker | None:
         return symbols.build_symint(self, value, source)
 

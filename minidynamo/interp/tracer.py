@@ -30,7 +30,7 @@ from minidynamo.interp.services import Services
 from minidynamo.interp.state import Frame, Scope
 from minidynamo.model.tables import adopt, BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRAP
 from minidynamo.model.tracer import Raised
-from minidynamo.model.variable import LazyVariable, VariableTracker, real
+from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
 from minidynamo.reasons import Stop, Where
 from minidynamo.side_effects.effect import Changed
 from minidynamo.sources import Cell, Source
@@ -327,14 +327,22 @@ class Tracer(Services):
 
     def fold(self, fn: Any, args: list[VariableTracker],
              kwargs: dict[str, VariableTracker] | None = None) -> VariableTracker:
-        """Run a pure C function on literals; raises NotConstant when an argument is not one."""
-        values = [a.as_constant() for a in args]
+        """Run a pure C function on literals and lists of such; raises NotConstant when an argument is neither."""
+        try:
+            values = [a.as_constant() for a in args]
+        except NotConstant:
+            values = [self.listed(a) for a in args]
         names = {k: v.as_constant() for k, v in kwargs.items()} if kwargs else {}
         try:
             result = fn(*values, **names)
         except Exception as error:
             self.raise_real(error)
         return self.wrap(result)
+
+    def listed(self, value: VariableTracker) -> Any:
+        if isinstance(value, sequences.ListVariable) and value.py_type() is list:
+            return [self.listed(real(self, item)) for item in value.items]
+        return value.as_constant()
 
     # ---------------------------------------------------------------- the graph
     def emit(self, target: Any, args: Any, kwargs: Any, *, method: bool = False) -> VariableTracker:

@@ -39,6 +39,12 @@ def defines(cls: type, name: str) -> bool:
     return any(name in vars(klass) for klass in cls.__mro__)
 
 
+def has_own(cls: type, name: str) -> bool:
+    """Whether the slot is more than the one that every object has."""
+    owner = next((klass for klass in cls.__mro__ if name in vars(klass)), object)
+    return owner is not object and vars(owner)[name] is not None
+
+
 def is_subtype(cls: type, base: type) -> bool:
     """PyType_IsSubtype: by the MRO, whatever ``__subclasscheck__`` a metaclass has."""
     return type.__subclasscheck__(base, cls)
@@ -119,7 +125,8 @@ class VariableTracker(Changed):
 
     def tp_setattro(self, tx: Tracer, name: str, value: VariableTracker | None) -> None:
         cls = self.py_type()
-        if cls.__flags__ & (1 << 8) and not cls.__dictoffset__ and not any(name in vars(k) for k in cls.__mro__):
+        if cls.__flags__ & (1 << 8) and not cls.__dictoffset__ and not has_own(cls, "__setattr__") \
+                and not any(name in vars(k) for k in cls.__mro__):
             tx.raise_attribute_error(f"'{tp_name(cls)}' object has no attribute '{name}'", self, name)
         tx.unsupported(self, f".{name} = ..." if value is not None else f"del .{name}")
 
@@ -157,7 +164,7 @@ class VariableTracker(Changed):
 
     def sq_contains(self, tx: Tracer, item: VariableTracker) -> VariableTracker | None:
         """None when the type has no ``__contains__``; ``protocol.contains`` then iterates."""
-        return None
+        return tx.unsupported(self, "in") if has_own(self.py_type(), "__contains__") else None
 
     def nb_bool(self, tx: Tracer) -> VariableTracker | None:
         """None when the type has neither ``__bool__`` nor ``__len__`` (then it is true)."""
@@ -166,6 +173,7 @@ class VariableTracker(Changed):
             return tx.unsupported(self, "bool()")
         return None
 
+    # Operators of a kind that does not override these are Python's where the type has the slot.
     def nb_unary(self, tx: Tracer, symbol: str) -> Any:
         """``+ - ~`` and ``index int float complex abs``; NotImplemented when there is no slot."""
         names = CONVERSIONS.get(symbol) or (UNARY_DUNDER[symbol],)

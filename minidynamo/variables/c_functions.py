@@ -1,6 +1,7 @@
 """C functions and methods: builtin functions, method descriptors, slot wrappers, and methods bound to a value."""
 from __future__ import annotations
 
+import re
 import types
 from typing import Any
 
@@ -109,7 +110,7 @@ C_CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrap
                types.ClassMethodDescriptorType)
 
 
-@builds(types.BuiltinFunctionType)
+@builds(types.BuiltinFunctionType, type(re.compile("").match))
 def build_builtin(tx: Any, obj: Any, source: Any) -> VariableTracker:
     """A C function, or a C method bound to some object."""
     owner = getattr(obj, "__self__", None)

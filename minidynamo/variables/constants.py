@@ -9,7 +9,7 @@ import torch
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
-from minidynamo.guards.kinds import Equal, IsNone
+from minidynamo.guards.kinds import Equal, IsNone, TypeIs
 from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import builds, fold, wraps
 from minidynamo.model.variable import VariableTracker
@@ -173,6 +173,46 @@ class ConstantVariable(VariableTracker):
             tx.raise_real(error)
 
 
+class PassingLiteral(VariableTracker):
+    """A literal that Python makes between two graphs and that was another one again and again: a random number, a file's
+
+    name.  Only its type is guarded, so whoever looks at it does that in Python.
+    """
+
+    __slots__ = ("passing",)
+    kind = "value that is another one on each call"
+    one_per_object = False
+
+    def __init__(self, passing: Any, source: Any) -> None:
+        self.passing, self.source = passing, source
+
+    def py_type(self) -> type:
+        return type(self.passing)
+
+    def nb_bool(self, tx: Any) -> VariableTracker | None:
+        return tx.unsupported(self, "bool()")
+
+    def nb_unary(self, tx: Any, symbol: str) -> Any:
+        return tx.unsupported(self, symbol)
+
+    def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        return tx.unsupported(self, symbol)
+
+    def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
+        return tx.unsupported(self, symbol)
+
+    def tp_format(self, tx: Any, spec: str) -> VariableTracker:
+        return tx.unsupported(self, "format()")
+
+
+def restless(tx: Any, value: Any, source: Any) -> VariableTracker | None:
+    """The value of an argument of a resume function that recompiling would never catch up with, else None."""
+    if not tx.resumes() or not tx.is_restless((type(value), value), source):
+        return None
+    tx.guard(TypeIs(source, type(value)))
+    return PassingLiteral(value, source)
+
+
 def type_attribute(cls: type, name: str) -> Any:
     """The raw attribute in the namespace of the class that owns it, or ABSENT."""
     return next((vars(klass)[name] for klass in cls.__mro__ if name in vars(klass)), ABSENT)
@@ -222,8 +262,14 @@ def wrap_literal(tx: Any, value: Any) -> VariableTracker:
     return ConstantVariable(value)
 
 
-@builds(str, bytes, bool, complex, *TORCH_LITERALS, type(Ellipsis), type(NotImplemented))
+@builds(str, bytes, complex)
 def build_literal(tx: Any, value: Any, source: Any) -> VariableTracker:
+    passing = restless(tx, value, source)
+    return build_fixed(tx, value, source) if passing is None else passing
+
+
+@builds(bool, *TORCH_LITERALS, type(Ellipsis), type(NotImplemented))
+def build_fixed(tx: Any, value: Any, source: Any) -> VariableTracker:
     tx.guard(Equal(source, value))
     return ConstantVariable(value, source)
 
@@ -234,22 +280,16 @@ def build_none(tx: Any, value: Any, source: Any) -> VariableTracker:
     return ConstantVariable(value, source)
 
 
-@builds(int)
-def build_int(tx: Any, value: int, source: Any) -> VariableTracker:
-    symbolic = tx.symbolic_int(value, source)
-    if symbolic is not None:
-        return symbolic
-    tx.guard(Equal(source, value))
-    return ConstantVariable(value, source)
+def build_number(symbolic: str) -> Any:
+    """The builder of numbers, whose symbolic form is the tracer's method of that name."""
+    def build(tx: Any, value: Any, source: Any) -> VariableTracker:
+        made = restless(tx, value, source) if tx.is_settled(source) else None
+        return made or getattr(tx, symbolic)(value, source) or build_literal(tx, value, source)
+    return build
 
 
-@builds(float)
-def build_float(tx: Any, value: float, source: Any) -> VariableTracker:
-    symbolic = tx.symbolic_float(value, source)
-    if symbolic is not None:
-        return symbolic
-    tx.guard(Equal(source, value))
-    return ConstantVariable(value, source)
+builds(int)(build_number("symbolic_int"))
+builds(float)(build_number("symbolic_float"))
 
 
 fold(divmod, chr, ord, bin, oct, hex, *[f for f in vars(math).values() if callable(f)], operator.index,

@@ -65,6 +65,9 @@ class DequeVariable(ListVariable):
         out.op("POP")
         self.write(out, "extend", self.items)
 
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return self.items
+
     def write(self, out: Any, method: str, items: list[VariableTracker]) -> None:
         out.begin_call()
         out.load_object_unchecked(getattr(deque, method))

@@ -15,7 +15,7 @@ from minidynamo.protocol.attrs import attribute_error, generic_getattr, getattr_
 from minidynamo.sources import Attr, DictItem, InstanceAttr, PlainItem
 from minidynamo.variables import torch_ops, tracebacks
 from minidynamo.variables.bases import HashedByIdentity
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import ConstantVariable, type_attribute
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import TupleVariable
 
@@ -386,6 +386,9 @@ def wrap_function(tx: Any, obj: types.FunctionType) -> VariableTracker:
     return FunctionVariable(obj, obj.__code__)
 
 
+METHODS_OF_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
 class BoundMethodVariable(VariableTracker):
     """A method object: a callable and the object it is bound to."""
 
@@ -422,6 +425,9 @@ class BoundMethodVariable(VariableTracker):
             return real(tx, self.function)
         if name == "__class__":
             return tx.wrap(types.MethodType)
+        raw = type_attribute(types.MethodType, name)
+        if isinstance(raw, METHODS_OF_METHODS):             # method_getattro asks the type first
+            return tx.bound_c_method(self, raw)
         return real(tx, self.function).tp_getattro(tx, name)
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:

@@ -1,4 +1,4 @@
-"""Lists that a resumed frame only appends to: their length is no fact of the trace, so a loop that fills one is traced once."""
+"""Lists from outside: one that is only appended to has no length as a fact of the trace, so a loop that fills it is traced once."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,57 +7,71 @@ from minidynamo.guards.kinds import Length, TypeIs
 from minidynamo.model.tables import PROXIES, builds
 from minidynamo.model.variable import VariableTracker
 from minidynamo.sources import PlainItem
-from minidynamo.variables.sequences import ListVariable, SequenceVariable, build_list
-
-ITEMS = SequenceVariable.items         # the slot
+from minidynamo.variables.sequences import ListVariable
 
 
-class GrowingListVariable(ListVariable):
-    """A user's list nobody has looked into; the slot holds what was appended.  The first look makes it a ListVariable."""
+class InputList(ListVariable):
+    """A list from outside.  Until somebody looks inside, its length is no fact of the trace, and it can be appended to."""
 
-    __slots__ = ()
+    __slots__ = ("tx", "obj", "seen", "kept", "tail")
+
+    def __init__(self, tx: Any, obj: list, source: Any) -> None:
+        self.tx, self.obj, self.source = tx, obj, source
+        self.seen: list[VariableTracker] | None = None
+        self.kept: list[VariableTracker] = []
+        self.tail: list[VariableTracker] = []          # appended unseen
+
+    def look(self) -> list[VariableTracker]:
+        tx, source = self.tx, self.source
+        tx.guard(Length(source, len(self.obj), list))
+        items = [tx.lazy(v, PlainItem(source, i, list)) for i, v in enumerate(self.obj)]
+        tx.journal.set(self, "kept", items)
+        tx.journal.set(self, "seen", items + self.tail)
+        return self.seen                                # type: ignore[return-value]
 
     @property
-    def items(self) -> list[VariableTracker]:       # type: ignore[override]
-        tx, obj = self.original                     # type: ignore[misc]
-        source, items = self.source, ITEMS.__get__(self)
-        tx.guard(Length(source, len(obj), list))
-        self.__class__ = ListVariable               # type: ignore[assignment]
-        self.original = [tx.lazy(v, PlainItem(source, i, list)) for i, v in enumerate(obj)]
-        items[:0] = self.original                   # the journal knows this very list
-        return items
+    def items(self) -> list[VariableTracker]:           # type: ignore[override]
+        return self.look() if self.seen is None else self.seen
 
     @items.setter
-    def items(self, value: list[VariableTracker]) -> None:
-        ITEMS.__set__(self, value)
+    def items(self, items: list[VariableTracker]) -> None:
+        self.seen = items
 
-    def children(self) -> list[VariableTracker]:
-        return ITEMS.__get__(self)
+    @property
+    def original(self) -> list[VariableTracker]:        # type: ignore[override]
+        if self.seen is None:
+            self.look()
+        return self.kept
 
-    def replay(self, out: Any) -> None:
-        self.write(out, "extend", ITEMS.__get__(self))
+    def of_same_kind(self, items: list[VariableTracker]) -> VariableTracker:
+        return ListVariable(items)
 
     def append(self, tx: Any, value: VariableTracker) -> None:
-        tx.journal.append(ITEMS.__get__(self), value)
+        if self.seen is not None:
+            super().append(tx, value)
+            return
+        tx.journal.append(self.tail, value)
         tx.modified(self)
 
     def extend(self, tx: Any, values: VariableTracker) -> None:
-        items = values.fast_items(tx) if values is not self and values.fast_items else None
+        items = values.fast_items(tx) if self.seen is None and values is not self and values.fast_items else None
         if items is None:
             super().extend(tx, values)
             return
         for item in list(items):
             self.append(tx, item)
 
+    def only_grew(self) -> bool:
+        return self.seen is None or super().only_grew()
+
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return self.tail if self.seen is None else super().effect_children(tx)
+
 
 @builds(list)
-def build_growing(tx: Any, obj: list, source: Any) -> VariableTracker:
-    if not tx.options.first:
-        return build_list(tx, obj, source)
+def build_list(tx: Any, obj: list, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, list))
-    value = GrowingListVariable([], source)
-    value.original = (tx, obj)                      # type: ignore[assignment]
-    return value
+    return InputList(tx, obj, source)
 
 
-PROXIES[GrowingListVariable] = lambda tx, value: PROXIES[ListVariable](tx, value)
+PROXIES[InputList] = lambda tx, value: PROXIES[ListVariable](tx, value)

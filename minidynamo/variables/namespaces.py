@@ -447,7 +447,7 @@ def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
     space = tx.empty_dict() if space is None else space
     if not issubclass(space.py_type(), dict):
         tx.raise_(TypeError, f"__dict__ must be set to a dictionary, not a '{space.py_type().__name__}'")
-    if obj.obj is not None and obj.given is None and id(instance_dict(obj.obj)) in tx.by_id \
+    if obj.obj is not None and obj.assigned is None and id(instance_dict(obj.obj)) in tx.by_id \
             or type(obj).instance_get is not ObjectVariable.instance_get \
             or not isinstance(tx.builtin_part(space), DictVariable):
         tx.unsupported(obj, ".__dict__ = ...")
@@ -464,8 +464,8 @@ def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
 
 def namespace_of(tx: Any, obj: Any) -> VariableTracker:
     """``obj.__dict__``, one value per object."""
-    if obj.given is not None:
-        return obj.given
+    if obj.assigned is not None:
+        return obj.assigned
     if obj.obj is None:
         if obj.namespace is None:
             tx.journal.set(obj, "namespace", InstanceNamespace(tx, obj))

@@ -1,6 +1,7 @@
 """User objects: the object part (dict, slots) and, for subclasses of builtins, the builtin part."""
 from __future__ import annotations
 
+import enum
 import types
 from typing import Any
 
@@ -24,7 +25,7 @@ class ObjectVariable(VariableTracker):
     user's object ``obj``.  ``inner`` is the builtin part of a subclass of list, dict, int …
     """
 
-    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace", "given", "moved")
+    __slots__ = ("cls", "obj", "fields", "inner", "made_at", "namespace", "assigned", "moved")
     kind = "object"
 
     def __init__(self, cls: type, obj: Any = None, source: Any = None, inner: VariableTracker | None = None) -> None:
@@ -33,13 +34,13 @@ class ObjectVariable(VariableTracker):
         self.made_at: int | None = None
         self.moved: VariableTracker | None = None     # the class that was assigned to ``__class__``
         self.namespace: Any = None                    # ``__dict__`` as a value, once somebody asked for it
-        self.given: Any = None                        # the dict that was assigned to ``__dict__``; ``fields`` has slots only
+        self.assigned: Any = None                        # the dict that was assigned to ``__dict__``; ``fields`` has slots only
 
     def py_type(self) -> type:
         return self.cls
 
     def as_object(self) -> Any:
-        if self.obj is None or self.fields or self.moved is not None or self.given is not None:
+        if self.obj is None or self.fields or self.moved is not None or self.assigned is not None:
             raise NotConstant(self)
         return self.obj
 
@@ -67,8 +68,8 @@ class ObjectVariable(VariableTracker):
     def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
         if name in self.fields:
             return self.fields[name]
-        if self.given is not None:
-            return tx.builtin_part(self.given).find(tx, tx.wrap(name))
+        if self.assigned is not None:
+            return tx.builtin_part(self.assigned).find(tx, tx.wrap(name))
         if self.obj is None or not self.has_instance_dict() or self.has_no_dict_yet(tx):
             return None
         own = instance_dict(self.obj)
@@ -90,8 +91,8 @@ class ObjectVariable(VariableTracker):
         return kind(self.source, name)
 
     def instance_set(self, tx: Any, name: str, value: VariableTracker | None) -> None:
-        if self.given is not None and not isinstance(attrs_static(self.cls, name), types.MemberDescriptorType):
-            tx.builtin_part(self.given).mp_ass_subscript(tx, tx.wrap(name), value)
+        if self.assigned is not None and not isinstance(attrs_static(self.cls, name), types.MemberDescriptorType):
+            tx.builtin_part(self.assigned).mp_ass_subscript(tx, tx.wrap(name), value)
             return
         if value is None and not self.had(name):
             fields = dict(self.fields)
@@ -110,7 +111,7 @@ class ObjectVariable(VariableTracker):
         raw = attrs_static(self.cls, name)
         if isinstance(raw, types.MemberDescriptorType):
             return raw_slot_is_set(raw, self.obj)
-        return self.has_instance_dict() and self.given is None and name in instance_dict(self.obj)
+        return self.has_instance_dict() and self.assigned is None and name in instance_dict(self.obj)
 
     def has_instance_dict(self) -> bool:
         return self.cls.__dictoffset__ != 0
@@ -125,12 +126,12 @@ class ObjectVariable(VariableTracker):
 
     # ---- making it again
     def children(self) -> list[VariableTracker]:
-        moved = [v for v in (self.moved, self.given) if v is not None]
+        moved = [v for v in (self.moved, self.assigned) if v is not None]
         return [*moved, *[v for v in self.fields.values() if v is not None], *inner_children(self.inner)]
 
     def rebuild(self, out: Any) -> None:
         self.create(out)
-        if self.fields or self.inner is not None or self.given is not None:
+        if self.fields or self.inner is not None or self.assigned is not None:
             out.keep(self)
             self.fill(out)
 
@@ -169,8 +170,8 @@ class ObjectVariable(VariableTracker):
             out.set_attribute(self, name, value)
 
     def write_namespace(self, out: Any) -> None:
-        if self.given is not None:
-            out.call_function(set_instance_dict, self, self.given)
+        if self.assigned is not None:
+            out.call_function(set_instance_dict, self, self.assigned)
             out.op("POP")
 
     # ---- slots: user code where the class has it, else the builtin part, else object's
@@ -322,7 +323,8 @@ class ObjectVariable(VariableTracker):
         return tx.hash_by_address(self)
 
     def hash_runs_code(self, tx: Any) -> bool:
-        return special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__")
+        return special_is_python(tx, self.cls, "__eq__") or special_is_python(tx, self.cls, "__hash__") \
+            and attrs_static(self.cls, "__hash__") is not enum.Enum.__hash__       # of the name: pure, and nobody sees it run
 
     def key(self, tx: Any) -> Any:
         by_identity = not self.hash_runs_code(tx)

@@ -48,7 +48,7 @@ class OpaqueVariable(HeldObject, Unknown):
 
 
 class PassingVariable(Unknown):
-    """An opaque object that came as an argument: a new one on each call, as likely as not.
+    """An opaque object that came as an argument, or was replaced again and again: a new one on each call, as likely as not.
 
     Only its type is guarded; where its identity decides something, that is guarded there.
     """
@@ -82,7 +82,7 @@ class PassingVariable(Unknown):
 
 
 def build_opaque(tx: Any, obj: Any, source: Any) -> VariableTracker:
-    if type(source) is Local:
+    if type(source) is Local or tx.is_restless(object(), source):       # each trace counts: addresses are used again
         tx.guard(TypeIs(source, type(obj)))
         return PassingVariable(obj, source)
     tx.guard(SameObject(source, obj))

@@ -102,7 +102,7 @@ def set_parts(holder: Any, *parts: Any) -> None:
 
 
 def has_attributes(tx: Any, value: ObjectVariable) -> bool:
-    if value.fields or value.namespace is not None or value.given is not None:
+    if value.fields or value.namespace is not None or value.assigned is not None:
         return True
     return value.obj is not None and there_was_dict(tx, value)
 
@@ -144,7 +144,7 @@ def setstate(tx, self, state, /):
     elif has_attributes(tx, self):
         tx.set_namespace(self, None)
         if self.obj is None:
-            tx.journal.set(self, "given", None)
+            tx.journal.set(self, "assigned", None)
     return NONE
 
 

@@ -229,11 +229,14 @@ class ListVariable(Unhashable, SequenceVariable):
 
     def replay(self, out: Any) -> None:
         """Make the user's list equal to ours, through the base class's own methods."""
+        self.write(out, "extend" if self.only_grew() else "__setitem__", self.effect_children(out.tx))
+
+    def only_grew(self) -> bool:
         kept = self.original
-        if len(self.items) >= len(kept) and all(a is b for a, b in zip(self.items, kept)):
-            self.write(out, "extend", self.items[len(kept):])
-        else:
-            self.write(out, "__setitem__", self.items)
+        return len(self.items) >= len(kept) and all(a is b for a, b in zip(self.items, kept))
+
+    def effect_children(self, tx: Any) -> list[VariableTracker]:
+        return self.items[len(self.original):] if self.only_grew() else self.items
 
     def write(self, out: Any, method: str, items: list[VariableTracker]) -> None:
         out.begin_call()
@@ -512,12 +515,6 @@ def build_tuple(tx: Any, obj: tuple, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, tuple))
     tx.guard(Length(source, len(obj), tuple))
     return TupleVariable([tx.lazy(v, PlainItem(source, i, tuple)) for i, v in enumerate(obj)], source)
-
-
-def build_list(tx: Any, obj: list, source: Any) -> VariableTracker:
-    tx.guard(TypeIs(source, list))
-    tx.guard(Length(source, len(obj), list))
-    return ListVariable([tx.lazy(v, PlainItem(source, i, list)) for i, v in enumerate(obj)], source)
 
 
 @builds(torch.Size)

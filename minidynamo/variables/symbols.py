@@ -17,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from minidynamo import reasons
 from minidynamo.graph.symbols import UnknownSymbol
-from minidynamo.guards.kinds import TypeIs
+from minidynamo.guards.kinds import ShapeExpr, TypeIs
 from minidynamo.model.tables import FOLD_OTHERWISE, PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
@@ -64,7 +64,8 @@ class SymVariable(VariableTracker):
     def inexact(self) -> bool:
         """Whether the expression may round otherwise than the program."""
         if self.py_type() is bool:
-            return self.recipe is not None and any(isinstance(o, SymVariable) and o.inexact() for o in self.recipe.operands)
+            symbols = [o for o in self.recipe.operands if isinstance(o, SymVariable)] if self.recipe is not None else []
+            return any(o.inexact() for o in symbols) or len(symbols) > 1 and any(o.py_type() is float for o in symbols)
         if self.recipe is None or self.py_type() is int and self.recipe.function not in ROUNDING:
             return False
         if self.recipe.function in EXACT_FLOATS:
@@ -150,23 +151,36 @@ class SymVariable(VariableTracker):
 
     def nb_bool(self, tx: Any) -> VariableTracker | None:
         if self.py_type() is bool:
-            return ConstantVariable(truth(self.value) if not self.inexact() else self.as_constant())
+            return ConstantVariable(self.decided(tx))
         return ConstantVariable(bool(self.as_constant()) if self.inexact() else truth(self.value != 0))
 
     def tp_richcompare(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
         theirs = operand(other)
         if theirs is None:
             return NotImplemented
-        if any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is bool) for o in (self, theirs)) or \
-                isinstance(theirs, float) and (self.py_type() is int or not math.isfinite(theirs)) or \
-                isinstance(theirs, SymVariable) and float in (self.py_type(), theirs.py_type()):       # nan differs from itself
-            return compare(tx, symbol, self.constant(), other.constant() if isinstance(other, SymVariable) else other)
-        return apply(tx, COMPARE[symbol], self, theirs)
+        if not (bool in (type_of(self), type_of(theirs)) or
+                isinstance(theirs, float) and (self.py_type() is int or not math.isfinite(theirs))):
+            made = apply(tx, COMPARE[symbol], self, theirs)
+            exact = not any(isinstance(o, SymVariable) and (o.inexact() or o.py_type() is float) for o in (self, theirs))
+            if exact or isinstance(made, SymVariable):
+                return made                     # else sympy has decided it, which knows neither rounding nor nan
+        return compare(tx, symbol, self.constant(), other.constant() if isinstance(other, SymVariable) else other)
+
+    def decided(self, tx: Any) -> bool:
+        """Which way a comparison goes, as a fact: of the symbols, or of the program's own steps where those round."""
+        if self.inexact():
+            fact = by_steps(self)
+            if fact is None:
+                return bool(self.as_constant())
+            text, args, scope, value = fact
+            tx.guard(ShapeExpr(text if value else f"not {text}", args, scope))
+            return bool(value)
+        return truth(self.value)
 
     def logical_not(self, tx: Any) -> VariableTracker:
         if self.py_type() is bool and not self.inexact():
             return apply(tx, operator.not_, self, symbolic=torch.sym_not)
-        return ConstantVariable(not self.as_constant())
+        return ConstantVariable(not (self.decided(tx) if self.py_type() is bool else self.as_constant()))
 
     # ---- everything else needs the number
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
@@ -194,6 +208,39 @@ class SymVariable(VariableTracker):
 
 ROUNDING = frozenset({math.floor, math.ceil, math.trunc, int, round})
 EXACT_FLOATS = frozenset({operator.truediv, float})      # of ints: one rounding, the same in any form
+
+
+def by_steps(value: SymVariable) -> tuple[str, tuple[Any, ...], dict[str, Any], Any] | None:
+    """The program's steps to a number as a guard's text, its arguments and scope, and the number now.
+
+    None where a step starts from what is no number of the inputs.
+    """
+    args: dict[str, Any] = {}
+    scope: dict[str, Any] = {}
+
+    def walk(part: Any) -> tuple[str, Any]:
+        if not isinstance(part, SymVariable):
+            return repr(part), part
+        if part.recipe is None:
+            name = f"n{list(args).index(part.source) if part.source in args else len(args)}"
+            args[part.source] = name
+            return name, part.py_type()(part.value.node.hint)
+        steps = [walk(o) for o in part.recipe.operands]
+        function = part.recipe.function
+        name = f"{function.__name__}_{id(function)}"
+        scope[name] = function
+        return f"{name}({', '.join(text for text, _ in steps)})", function(*[now for _, now in steps])
+
+    if not all(leaf.source is not None and leaf.value.node.has_hint() for leaf in leaves(value)):
+        return None
+    text, now = walk(value)
+    return text, tuple([(name, source, None) for source, name in args.items()]), scope, now
+
+
+def leaves(value: SymVariable) -> list[SymVariable]:
+    if value.recipe is None:
+        return [value]
+    return [leaf for o in value.recipe.operands if isinstance(o, SymVariable) for leaf in leaves(o)]
 
 
 def operand(value: VariableTracker) -> Any:
@@ -372,7 +419,7 @@ def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
 
 def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
     """A symbolic float.  A specialised one is given two chances to be a constant; what a resumed frame goes on with, one."""
-    specialise = tx.config.specialize_float and not tx.options.first
+    specialise = tx.config.specialize_float and not tx.resumes()
     if not math.isfinite(value) or not tx.shapes.is_dynamic_number(value, source, 2 if specialise else 1):
         return None
     tx.guard(TypeIs(source, float))

@@ -254,7 +254,15 @@ NOT_INLINED = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx
                "multiprocessing", "concurrent", "asyncio", "subprocess", "socket", "tempfile", "shutil",
                "tokenize", "ast", "dis", "sysconfig", "site", "weakref", "_weakrefset", "tracemalloc",
                "numpy", "sympy")
-INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "weakref.WeakSet", "asyncio.coroutines")
+INLINED_ANYWAY = ("torch.autograd.grad_mode", "torch.distributions", "asyncio.coroutines")
+# Functions of such modules that only read: whether a message would be logged, what a weak container holds.
+READERS = frozenset({
+    *(f"logging.Logger.{name}" for name in ("debug", "info", "warning", "error", "critical", "log", "isEnabledFor",
+                                            "getEffectiveLevel", "hasHandlers")),
+    *(f"logging.{name}" for name in ("debug", "info", "warning", "error", "critical", "log")),
+    *(f"weakref.{kind}.{name}" for kind in ("WeakKeyDictionary", "WeakValueDictionary")
+      for name in ("__getitem__", "__contains__", "__len__", "get")),
+    "_weakrefset.WeakSet.__contains__", "_weakrefset.WeakSet.__len__"})
 
 
 def why_not_inlined(fn: types.FunctionType) -> str | None:
@@ -262,7 +270,8 @@ def why_not_inlined(fn: types.FunctionType) -> str | None:
     module = fn.__globals__.get("__name__") or ""
     if not runs_natively(module) or not module.startswith("minidynamo.") and does_nothing(fn):
         return None
-    return f"{module}.{fn.__qualname__}"
+    name = f"{module}.{fn.__qualname__}"
+    return None if name in READERS else name
 
 
 @functools.cache

@@ -24,14 +24,20 @@ class WeakrefVariable(TypeAttributesOnly):
     Without a callback an object has one reference to it (get_basic_refs), so ``weakref.ref(obj)`` is a path from `obj`.
     """
 
-    __slots__ = ("obj",)
+    __slots__ = ("obj", "referent")
     kind = "weak reference"
 
-    def __init__(self, obj: Any, source: Any) -> None:
-        self.obj, self.source = obj, source
+    def __init__(self, obj: Any, source: Any, referent: VariableTracker | None = None) -> None:
+        self.obj, self.source, self.referent = obj, source, referent
 
     def py_type(self) -> type:
-        return weakref.ref
+        return type(self.obj)
+
+    def children(self) -> list[VariableTracker]:
+        return [] if self.referent is None else [self.referent]
+
+    def rebuild(self, out: Any) -> None:
+        out.call_function(weakref.ref, self.referent)
 
     def as_object(self) -> Any:
         return self.obj
@@ -41,6 +47,8 @@ class WeakrefVariable(TypeAttributesOnly):
 
     def target(self, tx: Any) -> VariableTracker | None:
         """The object while it lives."""
+        if self.referent is not None:
+            return self.referent
         found = TARGET(self.obj)
         return None if found is None else real(tx, tx.build(found, Fetch(self.source, TARGET, "weakref_target")))
 
@@ -120,13 +128,15 @@ def call_ref(tx, obj, callback=None, /):
     if made_here(obj):
         watched(tx, weakref.ref)
     plain = callback is None or callback.__class__ is ConstantVariable and callback.value is None
-    if not plain or obj.source is None:
-        return None                     # Python makes it: a callback may run at any time from then on
+    if not plain:
+        return None                     # Python makes it: the callback may run at any time from then on
+    if obj.source is None:              # a class, say: it is known, and stays
+        return WeakrefVariable(weakref.ref(obj.as_object()), None, obj)
     found = obj.source.fetch(tx.entry_locals, tx.entry_globals)
     return real(tx, tx.build(weakref.ref(found), Fetch(obj.source, weakref.ref, "weakref.ref")))
 
 
-@builds(weakref.ref)
+@builds(weakref.ref, weakref.KeyedRef)
 def build_weakref(tx: Any, obj: Any, source: Any) -> WeakrefVariable:
-    tx.guard(TypeIs(source, weakref.ref))
+    tx.guard(TypeIs(source, type(obj)))
     return WeakrefVariable(obj, source)

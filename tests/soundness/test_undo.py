@@ -38,7 +38,8 @@ def picture(tx: Any, frame: Any) -> Any:
             return ("again", seen[id(value)])
         seen[id(value)] = len(seen)
         parts = [(slot, show(getattr(value, slot, "unset"))) for cls in type(value).__mro__
-                 for slot in getattr(cls, "__slots__", ()) if slot not in SKIPPED]
+                 for slot in getattr(cls, "__slots__", ()) if slot not in SKIPPED
+                 and not isinstance(getattr(type(value), slot), property)]          # one that looks inside when it is asked
         return (type(value).__name__, parts)
 
     return {"stack": show(frame.stack), "local": show(frame.local), "cells": show(frame.cells),
