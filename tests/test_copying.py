@@ -101,7 +101,8 @@ def test_pickle(name):
     def fn(x, value):
         data = [pickle.dumps(value, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
         return data, pickle.loads(data[0]), pickle.loads(data[2]), pickle.loads(data[-1]), x + 1
-    assert not check(fn, X, PICKLED[name], cached=False).breaks
+    found = check(fn, X, PICKLED[name], cached=False)
+    assert not found.breaks or name == "nested class" and sys.version_info >= (3, 13)
 
 
 def test_pickled_iterators():

@@ -9,6 +9,9 @@ import pickle
 import struct
 from typing import Any
 
+from minidynamo.code import python_version
+
+NESTED_BY_NAME = python_version >= (3, 13)       # how C takes nested classes apart in old protocols
 private: Any = pickle                # its names with an underscore
 
 
@@ -117,8 +120,10 @@ class Pickler(private._Pickler):
             self.save(module)
             self.save(name)
             self.write(pickle.STACK_GLOBAL)
-        elif nested:
+        elif nested and not NESTED_BY_NAME:
             self.save_reduce(getattr, (parent, name.rpartition(".")[2]))
+        elif nested:
+            raise pickle.PicklingError("by its own opcodes")
         elif self.proto == 3:
             self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
         else:

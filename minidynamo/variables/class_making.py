@@ -15,7 +15,7 @@ from typing import Any
 from minidynamo import code, reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.tracer import Raised
-from minidynamo.model.variable import NotConstant, VariableTracker, is_subtype, real
+from minidynamo.model.variable import NotConstant, VariableTracker, defines, is_subtype, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import describe, type_lookup
 from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
@@ -368,6 +368,9 @@ def call_abc_init(tx, cls, /):
     """_abc__abc_init: the abstract names, from the stubs' marks, and the registry."""
     if not isinstance(cls, MadeClassVariable):
         tx.stop(reasons.UNSUPPORTED_CALL, call="_abc_init", kind="a class from outside")
+    for value in cls.early.values():                     # a property of the value may say that it is abstract
+        if value.kind == "object" and defines(value.py_type(), "__isabstractmethod__"):
+            tx.stop(reasons.UNSUPPORTED_CALL, call="_abc_init", kind="an abstract method of the user's own kind")
     _abc._abc_init(cls.cls)
     return ConstantVariable(None)
 

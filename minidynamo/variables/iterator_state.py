@@ -64,7 +64,8 @@ def set_sequence(tx, self, state, /):
         part = inner(self.sequence)
         size = len(part.value) if part.__class__ is ConstantVariable else len(part.items) if hasattr(part, "items") \
             and not callable(part.items) else at
-        self.advance(tx, index=max(min(at, size), 0))
+        ended = at < 0 and tx.python_version >= (3, 13) and self.py_type() is type(iter([]))
+        self.advance(tx, index=None if ended else max(min(at, size), 0))
     return NONE
 
 
@@ -82,6 +83,8 @@ def reduce_reversed(tx, self, cls, /):
     """reversed_reduce, listreviter_reduce."""
     of_list = self.py_type() is not reversed
     maker = iter if of_list else cls
+    if of_list and tx.python_version >= (3, 13) and (self.index is None or self.index < 0):
+        return triple(tx, reversed, [ListVariable([])])
     if self.index is None:
         return triple(tx, maker, [ListVariable([]) if of_list else TupleVariable([])])
     return triple(tx, reversed if of_list else cls, [self.sequence], number(self.index))

@@ -71,6 +71,10 @@ class PartialPart(HashedByIdentity):
     def text(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
         """partial_repr."""
         name = self.cls.__name__ if self.cls is not self.base else f"{self.base.__module__}.{self.base.__name__}"
+        if tx.python_version >= (3, 13) and self.cls is not self.base:          # PyType_GetFullyQualifiedName
+            name = self.cls.__qualname__
+            if self.cls.__module__ not in ("builtins", "__main__"):
+                name = f"{self.cls.__module__}.{name}"
         shown = [text.to_repr(tx, real(tx, value)) for value in (self.function, *real(tx, self.args).items)]
         for key, value in list(inner(real(tx, self.kwargs)).entries.values()):
             parts = (text.to_str(tx, key), ConstantVariable("="), text.to_repr(tx, real(tx, value)))
