@@ -26,12 +26,15 @@ class Assumption:
         self.stop = Stop(reasons.DATA_DEPENDENT_BRANCH, {"text": tx.where().text()}, tx.where())
 
 
-def assumed(tx: Any, frame: Frame, op: Any, value: TensorVariable) -> bool | None:
-    """The truth of `value` under which this jump does not lead to a raise; None if nothing can be assumed."""
+def assumed(tx: Any, frame: Frame, op: Any, value: TensorVariable, after: int) -> bool | None:
+    """The truth of `value` under which the jump `op` does not lead to a raise; None if nothing can be assumed.
+
+    `after` is where the frame goes on without the jump.
+    """
     if tx.pure is not None or value.fake.numel() != 1 or value.node.kind == "placeholder":
         return None
     jump = op.arg == "true"
-    raising = [truth for truth, at in ((jump, op.target), (not jump, frame.pc)) if only_raises(frame.ops, at)]
+    raising = [truth for truth, at in ((jump, op.target), (not jump, after)) if only_raises(frame.ops, at)]
     if len(raising) != 1:
         return None
     tx.journal.append(tx.assumptions, Assumption(tx, value, not raising[0]))

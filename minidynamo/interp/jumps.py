@@ -25,7 +25,7 @@ def jump_if(tx: Any, frame: Frame, op: Any) -> None:
     if condition in ("none", "not_none"):
         taken = (value.__class__ is ConstantVariable and value.value is None) is (condition == "none")
     else:
-        truth = assumed(tx, frame, op, value) if value.__class__ is TensorVariable else None
+        truth = assumed(tx, frame, op, value, frame.pc) if value.__class__ is TensorVariable else None
         taken = (decide(tx, value) if truth is None else truth) is (condition == "true")
     if taken:
         frame.pc = op.target
