@@ -184,3 +184,16 @@ def test_members_of_an_exception_from_outside():
         except SyntaxError as caught:
             return x + 1, caught.lineno, caught.offset, caught.filename, str(caught)
     check(syntax, X)
+
+
+def test_members_of_a_syntax_error_found_late():
+    def fn(x):
+        out = []
+        for text in ("def f():\n  global x\n  x: int", "a = ", "[(yield i) for i in x]"):
+            try:
+                compile(text, "name", "exec")
+            except SyntaxError as error:
+                out.append((error.msg, error.args, error.lineno, error.offset, error.filename, error.text, error.end_lineno,
+                            error.print_file_and_line, str(error)))
+        return x + 1, out
+    check(fn, X, graphs=1)

@@ -18,6 +18,7 @@ from minidynamo.protocol import attrs
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.class_making import bases_of, most_derived
 from minidynamo.variables.classes import ClassVariable
+from minidynamo.variables.exception_fields import fields_of
 from minidynamo.variables.exceptions import make_exception
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.mappings import DictVariable
@@ -228,8 +229,11 @@ def compiled(tx: Any, text: str, filename: str, mode: str, flags: int) -> types.
         tx.stop(reasons.EXEC_EVAL, name="compile()")
     if refused is not None:
         message, *details = refused.args
-        tx.raise_value(make_exception(tx, type(refused), [
-            tx.wrap(message), *[tx.wrap_tuple([tx.wrap(part) for part in detail]) for detail in details]]))
+        exc = make_exception(tx, type(refused), [
+            tx.wrap(message), *[tx.wrap_tuple([tx.wrap(part) for part in detail]) for detail in details]])
+        if not details:                         # PyErr_SyntaxLocation sets the members alone
+            exc.fields.update({name: tx.wrap(getattr(refused, name)) for name in fields_of(SyntaxError)})
+        tx.raise_value(exc)
     return code
 
 
