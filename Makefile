@@ -14,6 +14,7 @@ VENV := .venv
 else
 VENV := .venv-$(notdir $(PYTHON))
 endif
+FOUND := $(shell sh .ci/pythons $(PYTHON))
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
@@ -34,7 +35,7 @@ test: $(READY) test-code
 
 # code/ holds all version facts and needs no torch, so it is tested on every interpreter that is found.
 test-code:
-	sh .ci/code-tests $(PYTHON)
+	sh .ci/code-tests $(FOUND)
 
 bench: $(READY)
 	$(PY) benchmarks/frontend.py
@@ -56,10 +57,10 @@ clean:
 
 # torch first and by itself: it is most of the download.  Where Python has no ensurepip, pip installs pip.
 $(READY): pyproject.toml
-	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found"; exit 1; }
-	@echo "making $(VENV) with $(PYTHON); the first time takes some minutes"
-	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
-	  $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install --quiet pip; }
+	@test -n "$(FOUND)" || { echo "no such Python: $(or $(PYTHON),3.11, 3.12 or 3.13)"; exit 1; }
+	@echo "making $(VENV) with $(FOUND); the first time takes some minutes"
+	@$(FOUND) -m venv $(VENV) 2>/dev/null || { \
+	  $(FOUND) -m venv --clear --without-pip $(VENV) && $(FOUND) -m pip --python $(PY) install --quiet pip; }
 	@$(PIP) 'torch==2.13.*'
 	@$(PIP) -e '.[test,models]'
 	@touch $(READY)

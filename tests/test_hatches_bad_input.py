@@ -19,6 +19,7 @@ import pytest
 import torch
 
 import minidynamo
+from minidynamo.code import python_version
 from minidynamo.testing import check, same
 
 X = torch.ones(3)
@@ -147,7 +148,9 @@ def test_deep_recursion():
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(6000)
     try:
-        assert torch.equal(minidynamo.optimize(down)(1000, X), X + 1000)
+        # 3.12 counts C calls apart, to a limit that cannot be raised from Python, and a call that is looked at is one
+        depth = 500 if python_version == (3, 12) else 1000
+        assert torch.equal(minidynamo.optimize(down)(depth, X), X + depth)
     finally:
         sys.setrecursionlimit(limit)
 
