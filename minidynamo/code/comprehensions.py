@@ -22,16 +22,7 @@ def plain_name(name: str) -> str:
     return name.partition("#")[0]
 
 
-def contents(cell: object, name: str) -> object:
-    """What LOAD_DEREF gives, of a cell that may be empty (format_exc_unbound in ceval.c)."""
-    try:
-        return cell.cell_contents       # type: ignore[attr-defined]
-    except ValueError:
-        pass
-    raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
-
-
-def untangle(ops: list[Op], shared: frozenset[str], odd: frozenset[str], null_first: bool) -> list[Op]:
+def untangle(ops: list[Op], shared: frozenset[str], odd: frozenset[str]) -> list[Op]:
     """`ops` with borrowed names replaced.
 
     `shared` are the cell and free variables.  `odd` are free ones that stand a second time among the locals: cell ops
@@ -45,13 +36,13 @@ def untangle(ops: list[Op], shared: frozenset[str], odd: frozenset[str], null_fi
     for index, op in enumerate(ops):
         stack, parts = stacks[index], None
         if stack is not None and op.name in BORROWING and op.arg in shared:
-            parts = _own(ops, index, stack, odd, filled, null_first)
+            parts = _own(ops, index, stack, odd, filled)
         made.append([op] if parts is None else [Op(name, arg, -1, op.handler, op.pos) for name, arg in parts])
     return _joined(made)
 
 
-def _own(ops: list[Op], index: int, stack: Saved, odd: frozenset[str], filled: set[tuple[int, object]],
-         null_first: bool) -> list[tuple[str, object]] | None:
+def _own(ops: list[Op], index: int, stack: Saved, odd: frozenset[str],
+         filled: set[tuple[int, object]]) -> list[tuple[str, object]] | None:
     """What stands for one op on a name that is borrowed there; None where it is not."""
     op = ops[index]
     name = str(op.arg)
@@ -73,10 +64,8 @@ def _own(ops: list[Op], index: int, stack: Saved, odd: frozenset[str], filled: s
     if op.name == "STORE_DEREF":
         filled.add((start, name))
         return [("LOAD_LOCAL", own), ("STORE_ATTR", "cell_contents")]
-    if (start, name) in filled:
-        return [("LOAD_LOCAL", own), ("LOAD_ATTR", "cell_contents")]
-    call: list[tuple[str, object]] = [("LOAD_CONST", contents), ("PUSH_NULL", None)]
-    return [*(call[::-1] if null_first else call), ("LOAD_LOCAL", own), ("LOAD_CONST", name), ("CALL", (2, ()))]
+    known = (start, name) in filled
+    return [("LOAD_LOCAL", own), ("LOAD_ATTR", "cell_contents") if known else ("CELL_CONTENTS", name)]
 
 
 def _stacks(ops: list[Op], shared: frozenset[str]) -> list[Saved | None]:

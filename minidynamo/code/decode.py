@@ -167,7 +167,7 @@ class _Walk:
         if "LOAD_FAST_AND_CLEAR" in version.READ:
             code = self.code
             own, free = frozenset(code.co_cellvars), frozenset(code.co_freevars)
-            self.out = untangle(self.out, own | free, free.intersection(own.union(code.co_varnames)), version.null_first)
+            self.out = untangle(self.out, own | free, free.intersection(own.union(code.co_varnames)))
         if self.doubled:
             self._check_slots()
         return self.out

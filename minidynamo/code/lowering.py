@@ -196,6 +196,12 @@ def from_dict_or(load: Rule) -> Rule:
     return rule
 
 
+def cell_contents(e: Emitter, op: Op) -> None:
+    e.need(2)
+    const(e, op.arg)
+    call_with(e, _contents, 2)
+
+
 def new_cell(e: Emitter, op: Op) -> None:
     for part in ("PUSH_NULL", "LOAD_CONST") if e.null_first else ("LOAD_CONST", "PUSH_NULL"):
         e.rule(part, types.CellType if part == "LOAD_CONST" else None)
@@ -204,6 +210,15 @@ def new_cell(e: Emitter, op: Op) -> None:
 
 
 # ---- functions that stand in for what a version lacks; each takes one tuple
+def _contents(pair: Any) -> object:
+    """What LOAD_DEREF gives (format_exc_unbound in ceval.c)."""
+    try:
+        return pair[0].cell_contents
+    except ValueError:
+        pass
+    raise UnboundLocalError(f"cannot access local variable '{pair[1]}' where it is not associated with a value")
+
+
 def _stop_iteration_error(one: Any) -> object:
     if isinstance(one[0], (StopIteration, StopAsyncIteration)):
         error = RuntimeError(f"generator raised {type(one[0]).__name__}")
@@ -247,6 +262,7 @@ COMMON: dict[str, Rule] = {
     "DELETE_LOCAL": by_local("DELETE_FAST"),
     "MAKE_CELL": by_cell("MAKE_CELL"),
     "NEW_CELL": new_cell,
+    "CELL_CONTENTS": cell_contents,
     "LOAD_CELL": by_cell("LOAD_CLOSURE"),
     "LOAD_DEREF": by_deref("LOAD_DEREF"),
     "STORE_DEREF": by_deref("STORE_DEREF"),

@@ -43,6 +43,7 @@ ROWS: dict[str, tuple[str, Count, Count]] = {
     "MAKE_CELL": ("name; puts the slot's value in a fresh cell (a comprehension over a name that is both a cell and "
                   "free; the cells made at function entry are implied)", 0, 0),
     "NEW_CELL": ("pushes an empty cell (inlined comprehensions)", 0, 1),
+    "CELL_CONTENTS": ("name for the error when the cell is empty; pops the cell", 1, 1),
     "LOAD_CELL": ("name of a cell or free variable; pushes the cell object", 0, 1),
     "LOAD_DEREF": ("name", 0, 1),
     "STORE_DEREF": ("name", 1, 0),

@@ -4,6 +4,7 @@ from minidynamo.polyfills import collections_ as _collections  # noqa: F401  (de
 from minidynamo.polyfills import copying as _copying  # noqa: F401  (declarations)
 from minidynamo.polyfills import functools_ as _functools  # noqa: F401  (declarations)
 from minidynamo.polyfills import library as _library  # noqa: F401  (declarations)
+from minidynamo.polyfills import inspect_ as _inspect  # noqa: F401  (declarations)
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
     buffers,

@@ -148,6 +148,14 @@ def make_cell(tx: Any, frame: Frame, op: Any) -> None:
     frame.cells[op.arg] = CellVariable(frame.cells[op.arg], None)
 
 
+@handles("CELL_CONTENTS")
+def cell_contents(tx: Any, frame: Frame, op: Any) -> None:
+    value = pop(tx, frame).get(tx)          # type: ignore[attr-defined]
+    if value is None:
+        unbound_local(tx, op.arg)
+    frame.stack.append(value)
+
+
 @handles("NEW_CELL")
 def new_cell(tx: Any, frame: Frame, op: Any) -> None:
     frame.stack.append(CellVariable(None, None))

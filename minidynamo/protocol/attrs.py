@@ -131,9 +131,9 @@ def bind_value(tx: Any, value: VariableTracker, obj: VariableTracker | None, cls
     return value
 
 
-def attribute_error(tx: Any, obj: VariableTracker, name: str) -> None:
+def attribute_error(tx: Any, obj: VariableTracker, name: str, more: str = "") -> None:
     """Raise the AttributeError of PyObject_GenericGetAttr."""
-    text = f"'{tp_name(obj.py_type())}' object has no attribute '{name}'"
+    text = f"'{tp_name(obj.py_type())}' object has no attribute '{name}'{more}"
     tx.raise_attribute_error(text, obj, name)
 
 
@@ -182,6 +182,8 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     if not obj.has_instance_dict():
         if found is not None:
             tx.raise_attribute_error(f"'{cls.__name__}' object attribute '{name}' is read-only", obj, name)
+        if tx.python_version >= (3, 13) and not special_is_python(tx, cls, "__setattr__"):
+            attribute_error(tx, obj, name, " and no __dict__ for setting new attributes")
         attribute_error(tx, obj, name)
     if value is None and obj.instance_get(tx, name) is None:
         attribute_error(tx, obj, name)

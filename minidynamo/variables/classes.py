@@ -8,7 +8,7 @@ from typing import Any
 from minidynamo import code, reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Predicate, SameObject, TypeIs
-from minidynamo.model.tables import builds, builds_subclasses, meaning, wraps
+from minidynamo.model.tables import C_MEMBERS, builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import VariableTracker, is_subtype
 from minidynamo.protocol import attrs, calls
 from minidynamo.protocol.attrs import class_value, describe, is_data, type_lookup
@@ -238,6 +238,15 @@ CLASS_ATTRIBUTES = {
     "__base__": class_fact("__base__", lambda tx, base: tx.wrap(None) if base is None else tx.class_of(base)),
     "__dict__": lambda tx, me: tx.class_namespace(me),
 }
+
+
+def set_nothing(tx: Any, me: VariableTracker, value: VariableTracker | None) -> None:
+    tx.unsupported(me, "an attribute of type, set through its descriptor")
+
+
+for name_, read_ in CLASS_ATTRIBUTES.items():           # ``type.__dict__["__mro__"].__get__(cls)``
+    if isinstance(vars(type).get(name_), (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        C_MEMBERS.add(vars(type)[name_], (read_, set_nothing))
 
 
 # ---------------------------------------------------------------- making instances

@@ -70,6 +70,8 @@ class DescriptorVariable(HashedByIdentity):
             return self.made_attribute(tx, name)
         if name in ("__name__", "__doc__", "__qualname__") and isinstance(getattr(self.raw, name, 0), (str, type(None))):
             return tx.wrap(getattr(self.raw, name))
+        if name == "__objclass__" and hasattr(self.raw, name):
+            return tx.class_of(self.raw.__objclass__)
         raw = tx.c_method_of(type(self.raw), name)
         if raw is not None:
             return tx.bound_c_method(self, raw)

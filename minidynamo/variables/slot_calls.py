@@ -310,9 +310,10 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     """``base.__new__(cls, ...)`` where `base` is the C class that has the ``__new__``."""
     made = cls.cls
     if made.__flags__ & (1 << 20):            # Py_TPFLAGS_IS_ABSTRACT
-        names = ", ".join(sorted(made.__abstractmethods__))
-        plural = "s" if len(made.__abstractmethods__) > 1 else ""
-        tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} with abstract method{plural} {names}")
+        names = sorted(made.__abstractmethods__)
+        words, quote = ("with", "") if tx.python_version < (3, 12) else ("without an implementation for", "'")
+        tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} {words} abstract method"
+                             f"{'s' if len(names) > 1 else ''} {', '.join(quote + name + quote for name in names)}")
     if base is type:
         return tx.type_new(cls, args, kwargs)
     if issubclass(made, BaseExceptionGroup):
