@@ -105,7 +105,8 @@ def plain(value: VariableTracker) -> Any:
     if isinstance(value, (PatternVariable, MatchVariable)):
         return value.value
     part = inner(value)
-    if part.__class__ is not ConstantVariable or value.py_type() not in (str, bytes, int, bool, type(None)):
+    kind = value.py_type()
+    if part.__class__ is not ConstantVariable or kind not in (str, bytes, type(None)) and not issubclass(kind, int):
         raise NotConstant(value)
     return part.value
 
