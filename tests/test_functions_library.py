@@ -166,6 +166,18 @@ def key_wrappers(x):
     return out,x+1
 
 
+class AddsAnything:
+    def __getitem__(self, at):
+        return at
+
+    def __add__(self, other):
+        return "added"
+
+
+def concatenated(x):
+    return [operator.concat(AddsAnything(), []), err(operator.concat, AddsAnything(), 2)], x + 1
+
+
 def operators(x):
     def hint(value):
         class H:
@@ -184,7 +196,7 @@ def operators(x):
     return out, x + 1
 
 
-@pytest.mark.parametrize("fn", [getters, key_wrappers, operators])
+@pytest.mark.parametrize("fn", [getters, key_wrappers, operators, concatenated])
 def test_operator_and_functools(fn):
     assert not check(fn, X).breaks
 

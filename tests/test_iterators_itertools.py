@@ -80,6 +80,16 @@ def test_tees_share():
     assert not check(fn, X, graphs=1).breaks
 
 
+def test_tees_are_no_buffers():
+    def fn(x):
+        a, b = it.tee(iter([1, 2]))
+        try:
+            return float(a), x + 1
+        except TypeError as error:
+            return str(error), x + 1
+    assert not check(fn, X, graphs=1).breaks
+
+
 def test_groups_end_when_the_next_is_asked_for():
     def fn(x):
         groups = it.groupby([1, 1, 2, 2, 3])

@@ -24,6 +24,6 @@ close_returns: bool = python_version >= (3, 13)
 
 __all__ = [
     "NO_POSITION", "DecodeError", "Handler", "Label", "Op", "Position", "Program", "StackError",
-    "UnsafeConstant", "Writer", "assemble", "close_returns", "decode", "is_safe_constant", "is_static", "listing", "live_locals", "loops",
-    "null_first", "plain_name", "python_version", "remember", "remembered", "stack_depths",
+    "UnsafeConstant", "Writer", "assemble", "close_returns", "decode", "is_safe_constant", "is_static", "listing", "live_locals",
+    "loops", "null_first", "plain_name", "python_version", "remember", "remembered", "stack_depths",
 ]

@@ -91,7 +91,7 @@ def _next(ops: list[Op], index: int, stack: Saved, shared: frozenset[str]) -> It
         return
     if op.name == "SWAP":
         made = list(stack)
-        made[-1], made[-op.arg] = made[-op.arg], made[-1]       # type: ignore[operator]
+        made[-1], made[-op.arg] = made[-op.arg], made[-1]
         yield index + 1, tuple(made)
     elif op.name == "LOAD_LOCAL_CLEAR" and op.arg in shared:
         yield index + 1, (*stack, index)

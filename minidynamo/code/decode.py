@@ -250,9 +250,9 @@ class _Walk:
             return (("CALL", (arg, load.arg)),), skip
         elif kind == ATTRIBUTE:                 # written right behind MAKE_FUNCTION: a function is made whole or not at all
             made = self.out[-1]
-            if made.name != "MAKE_FUNCTION" or 0 < made.arg <= arg:     # type: ignore[operator]
+            if made.name != "MAKE_FUNCTION" or 0 < made.arg <= arg:
                 raise DecodeError(f"SET_FUNCTION_ATTRIBUTE without its function in {self.code!r}")
-            made.arg = (made.arg or 0) | arg    # type: ignore[operator]
+            made.arg = (made.arg or 0) | arg
         elif kind == END_FOR:
             return (), len(version.FOR_TAIL) - 1
         return (), skip

@@ -59,7 +59,6 @@ class NotRemembered(Exception):
 # Fingerprint of the process's flags -> key -> entry.  Entries hold no tensor.
 _CACHES: dict[Any, dict[Key, Any]] = {}
 _LIMIT = 20_000
-_UNKNOWN = object()
 _NEVER_TAGS = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
 _NEVER_NAMES = frozenset({"aten::_unsafe_view", "aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy", "aten::set_",
                           "aten::resize_", "aten::resize_as_", "aten::_resize_output_", "aten::detach_",
@@ -212,7 +211,7 @@ def plain_fake(mode: FakeTensorMode, t: torch.Tensor) -> FakeTensor | None:
     fake = fake_over(mode, elem, t.device)
     fake.requires_grad = t.requires_grad
     if type(t) is torch.nn.Parameter:
-        fake._is_param = True                                      # type: ignore[attr-defined]
+        fake._is_param = True
     converter.meta_converter.storage_memo[known.get_storage_id(storage)] = fake.untyped_storage()
     converter.set_tensor_memo(t, fake)
     return fake

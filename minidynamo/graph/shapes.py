@@ -64,13 +64,6 @@ def number_text(source: Source, accessor: Accessor) -> str:
     return f"{source.text()}.{kind}({', '.join(map(str, accessor[1:]))})"
 
 
-def read_number(value: Any, accessor: Accessor) -> Any:
-    """The number an accessor reads off the object at its source."""
-    if accessor[0] in ("int", "float"):
-        return value
-    return getattr(value, accessor[0])(*accessor[1:])
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class _NumberSource(TorchSource):
     """One number of one source, as torch's guard printer wants it."""
@@ -245,17 +238,6 @@ class Shapes:
             if number is None or is_known(number):
                 lost.append(f"{record.source.text()}.size({dim}) == {record.real.shape[dim]}")
         return lost
-
-    def symbols_text(self) -> str:
-        """One line per symbol: where it is read and what it was when traced."""
-        env = self.env.shape_env
-        lines = []
-        for symbol, value in env.backed_var_to_val.items():
-            sources = [number_text(s.source, s.accessor) for s in map(_ours, env.var_to_sources.get(symbol, ()))]
-            now = env.replacements.get(symbol)
-            lines.append(f"{symbol} = {' = '.join(dict.fromkeys(sources))}  # {value}"
-                         + (f", always {now}" if now is not None else ""))
-        return "\n".join(lines)
 
 
 def is_known(number: Any) -> bool:

@@ -34,7 +34,9 @@ def unary(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if op.arg == "truth":
         jump = frame.ops[frame.pc]                  # 3.13 asks for the truth first
-        known = assumed(tx, frame, jump, value, frame.pc + 1) if value.__class__ is TensorVariable and jump.name == "JUMP_IF" else None
+        known = None
+        if jump.name == "JUMP_IF" and value.__class__ is TensorVariable:
+            known = assumed(tx, frame, jump, value, frame.pc + 1)
         frame.stack.append(truth_value(tx, value) if known is None else ConstantVariable(known))
     elif op.arg == "not":
         frame.stack.append(logical_not(tx, value))

@@ -74,6 +74,7 @@ class VariableTracker(Changed):
     # ---- optional slots
     tp_descr_get: Callable[..., VariableTracker] | None = None      # (tx, obj or None, cls)
     tp_descr_set: Callable[..., None] | None = None                 # (tx, obj, value or None to delete)
+    bf_getbuffer: Callable[[], bytes] | None = None                 # the bytes of a buffer
     fast_items: Callable[..., list[VariableTracker] | None] | None = None   # (tx): what iterating gives, if no code runs
 
     def __init__(self, source: Source | None = None) -> None:

@@ -30,8 +30,3 @@ def add(name_level: EventLevel = EventLevel.CHROMIUM, /, **facts: Any) -> None:
         span.meta["metadata"] = json.dumps(column, sort_keys=True)
     if name_level >= EventLevel.COMPILATION_METRIC:
         metrics.update(facts, overwrite=True)
-
-
-def instant(name: str, **facts: Any) -> None:
-    """Something that happened at one moment."""
-    recorder.event(name, **facts)

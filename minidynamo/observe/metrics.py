@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -73,9 +72,6 @@ class CompilationMetrics:
             raise AttributeError(f"CompilationMetrics has no {sorted(unknown)}")
         return cls(**{name: _plain(value) for name, value in fields.items()})
 
-    def to_json(self) -> str:
-        return json.dumps({k: v for k, v in dataclasses.asdict(self).items() if v is not None}, sort_keys=True)
-
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float, bool)):
@@ -131,9 +127,6 @@ class MetricsContext:
     def increment(self, name: str, number: int = 1) -> None:
         fields = self._need()
         fields[name] = fields.get(name, 0) + number
-
-    def add_to_set(self, name: str, value: str) -> None:
-        self._need().setdefault(name, set()).add(value)
 
     def _need(self) -> dict[str, Any]:
         fields = self._fields.get()

@@ -109,13 +109,6 @@ class Recorder:
     def top(self) -> Span | None:
         return self._top.get()
 
-    def get_outermost(self) -> Span | None:
-        """The span that all running ones are inside of."""
-        span = self._top.get()
-        while span is not None and span.parent is not None:
-            span = span.parent
-        return span
-
     def compile_id(self) -> str | None:
         top = self._top.get()
         return top.compile_id if top else None

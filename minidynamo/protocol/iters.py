@@ -41,9 +41,9 @@ def listed(tx: Any, value: VariableTracker) -> list[VariableTracker]:
 
 def length_hint(tx: Any, value: VariableTracker) -> None:
     """PyObject_LengthHint, for what it runs of the user's."""
-    if defines(value.py_type(), "__len__"):
-        if not tx.overrides(value, "__len__") or tx.catching(TypeError, lambda: value.sq_length(tx)) is not None:
-            return
+    if defines(value.py_type(), "__len__") \
+            and (not tx.overrides(value, "__len__") or tx.catching(TypeError, lambda: value.sq_length(tx)) is not None):
+        return
     if not tx.overrides(value, "__length_hint__"):
         return
     hint = tx.catching(TypeError, lambda: tx.call(tx.special_method(value, "__length_hint__"), []))

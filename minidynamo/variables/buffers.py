@@ -33,7 +33,7 @@ class BytearrayVariable(Unhashable, TypeAttributesOnly):
     def py_type(self) -> type:
         return bytearray
 
-    def buffer(self) -> bytes:
+    def bf_getbuffer(self) -> bytes:
         """What the C buffer protocol shows."""
         return self.value
 

@@ -172,8 +172,8 @@ def call_float(tx, x=None, /):
         return ConstantVariable(0.0)
     if is_text(x, "__float__"):
         return tx.fold(float, [inner(x)])
-    if hasattr(inner(x), "buffer"):
-        return tx.fold(float, [tx.wrap(inner(x).buffer())])
+    if inner(x).bf_getbuffer is not None:
+        return tx.fold(float, [tx.wrap(inner(x).bf_getbuffer())])
     return numbers.unary(tx, "float", x)
 
 
@@ -203,21 +203,22 @@ def call_str(tx, obj=None, *rest, **kwargs):
 
 @meaning(bytes)
 def call_bytes(tx, *args, **kwargs):
-    if len(args) == 1 and not kwargs and tx.overrides(args[0], "__bytes__"):
-        made = tx.call(tx.special_method(args[0], "__bytes__"), [])
+    value = args[0] if len(args) == 1 and not kwargs else None
+    if value is not None and tx.overrides(value, "__bytes__"):
+        made = tx.call(tx.special_method(value, "__bytes__"), [])
         if not issubclass(made.py_type(), bytes):
             tx.raise_(TypeError, f"__bytes__ returned non-bytes (type {tp_name(made.py_type())})")
         return made
-    if len(args) == 1 and not kwargs and args[0].__class__ is ConstantVariable and type(args[0].value) is bytes:
-        return args[0]                                      # PyBytes_FromObject, of an exact bytes
-    if len(args) == 1 and not kwargs and iters.has_iter(args[0]) and inner(args[0]).fast_items is not None and args[0].py_type() is not str:
-        items = [real(tx, i).as_constant() for i in iters.collect(tx, args[0])]
+    if value.__class__ is ConstantVariable and type(value.value) is bytes:
+        return value                                        # PyBytes_FromObject, of an exact bytes
+    if value is not None and iters.has_iter(value) and inner(value).fast_items is not None and value.py_type() is not str:
+        items = [real(tx, i).as_constant() for i in iters.collect(tx, value)]
         try:
             return ConstantVariable(bytes(items))
         except (ValueError, TypeError) as error:
             tx.raise_real(error)
-    if args and hasattr(inner(args[0]), "buffer"):
-        return ConstantVariable(inner(args[0]).buffer())
+    if value is not None and inner(value).bf_getbuffer is not None:
+        return ConstantVariable(inner(value).bf_getbuffer())
     return tx.fold(bytes, list(args), kwargs)
 
 
@@ -287,12 +288,15 @@ for symbol_, function_ in (("index", operator.index), ("-", operator.neg), ("+",
     meaning(function_)(lambda tx, a, /, symbol=symbol_: numbers.unary(tx, symbol, a))
 
 
+CONCATENATED = (str, bytes, bytearray, list, tuple, collections.deque)         # these have sq_concat
+
+
 def concat_meaning(symbol: str) -> Any:
     def concat(tx, a, b, /):
         """PySequence_Concat and PySequence_InPlaceConcat."""
         for value in (a, b):
             sequence = defines(value.py_type(), "__getitem__") and not issubclass(value.py_type(), dict)
-            if not sequence and (value is a or not hasattr(inner(a), "fast_items")):
+            if not sequence and (value is a or not issubclass(a.py_type(), CONCATENATED)):
                 tx.raise_(TypeError, f"'{tp_name(a.py_type())}' object can't be concatenated")
         if tx.overrides(b, "__radd__"):
             tx.stop(reasons.UNSUPPORTED_ARGUMENTS, call="operator.concat()", why="the second may add itself to the first")
@@ -421,7 +425,7 @@ def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
     if owner is tuple:
         return tuple_text(tx, value.py_type(), show(part.items))
     if owner is bytearray:
-        return f"{name}(", [ConstantVariable(repr(part.buffer()))], ")"
+        return f"{name}(", [ConstantVariable(repr(part.bf_getbuffer()))], ")"
     body = show(part.ordered(tx))
     if owner is set and value.py_type() is set:
         return ("{", body, "}") if body else ("set()", [], "")

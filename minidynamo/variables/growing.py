@@ -1,4 +1,4 @@
-"""Lists from outside: one that is only appended to has no length as a fact of the trace, so a loop that fills it is traced once."""
+"""Lists from outside.  The length of one that is only appended to is no fact: a loop that fills it is traced once."""
 from __future__ import annotations
 
 from typing import Any
@@ -74,4 +74,4 @@ def build_list(tx: Any, obj: list, source: Any) -> VariableTracker:
     return InputList(tx, obj, source)
 
 
-PROXIES[InputList] = lambda tx, value: PROXIES[ListVariable](tx, value)
+PROXIES[InputList] = PROXIES[ListVariable]

@@ -70,7 +70,8 @@ class KnownArrayVariable(VariableTracker):
         return self
 
     def children(self) -> list[VariableTracker]:
-        if isinstance(self.value, numpy.ndarray) and (self.shared or not self.value.flags.c_contiguous or self.value.dtype.hasobject):
+        value = self.value
+        if isinstance(value, numpy.ndarray) and (self.shared or not value.flags.c_contiguous or value.dtype.hasobject):
             raise CannotRebuild(self, "a view of an array")
         return []
 
@@ -185,8 +186,8 @@ class NumpyFunctionVariable(HeldObject, HashedByIdentity):
             return tx.stop(reasons.NUMPY_CALL, name=name)
 
 
-WRITERS = frozenset({"sort", "fill", "resize", "put", "itemset", "partition", "setfield", "setflags", "byteswap", "dump", "tofile",
-                     "data", "flat", "ctypes", "base", "dtype", "flags", "strides", "view", "newbyteorder", "getfield"})
+WRITERS = frozenset({"sort", "fill", "resize", "put", "itemset", "partition", "setfield", "setflags", "byteswap", "dump",
+                     "tofile", "data", "flat", "ctypes", "base", "dtype", "flags", "strides", "view", "newbyteorder", "getfield"})
 IMPURE = frozenset({"save", "savez", "savez_compressed", "savetxt", "load", "loadtxt", "copyto", "put", "place", "putmask",
                     "fill_diagonal", "put_along_axis", "array_str", "array_repr", "array2string", "empty_like", "shares_memory",
                     "may_share_memory", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize"})
@@ -270,7 +271,7 @@ if numpy is not None:
     builds(numpy.ufunc, type(numpy.mean))(build_function)
     for name_ in MAKERS:
         declare_maker(getattr(numpy, name_))
-    for scalar_ in {vars(numpy)[name] for name in ("int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64", "bool_")}:
-        declare_maker(scalar_)
+    for name_ in ("int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64", "bool_"):
+        declare_maker(getattr(numpy, name_))
     builds(numpy.ndarray)(build_numpy)
     builds_subclasses(numpy.ndarray, numpy.generic)(build_numpy)

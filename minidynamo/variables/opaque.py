@@ -17,7 +17,9 @@ class Unknown(HashedByIdentity):
     kind = "opaque object"
 
     def nb_unary(self, tx: Any, symbol: str) -> Any:
-        return tx.unsupported(self, f"{symbol}()") if symbol in ("int", "float") else super().nb_unary(tx, symbol)   # of buffers too
+        if symbol in ("int", "float"):                      # which take buffers too
+            return tx.unsupported(self, f"{symbol}()")
+        return super().nb_unary(tx, symbol)
 
     def tp_hash(self, tx: Any) -> VariableTracker:
         return super().tp_hash(tx) if self.py_type().__hash__ is object.__hash__ else tx.unsupported(self, "hash()")

@@ -1,4 +1,4 @@
-"""torch.optim: the state that an optimizer's first step makes is made while tracing, so that the first graph is the later ones' too."""
+"""torch.optim: what an optimizer's first step makes is made while tracing, so that its graph serves the later steps too."""
 from __future__ import annotations
 
 import types
@@ -16,8 +16,9 @@ from minidynamo.variables.sequences import ListVariable, TupleVariable
 from minidynamo.variables.tensors import TensorVariable
 
 # Ops that cannot fail once their metadata is right: nothing that comes after them can be left undone.
-SURE = frozenset({"_set_grad_enabled", "stack", "vector_norm", "norm", "linalg_vector_norm", "clamp", "clamp_", "mul", "mul_", "add",
-                  "add_", "sub", "sub_", "div", "div_", "truediv", "sqrt", "detach", "to", "iadd", "imul", "itruediv"})
+SURE = frozenset({"_set_grad_enabled", "stack", "vector_norm", "norm", "linalg_vector_norm", "clamp", "clamp_", "mul", "mul_",
+                  "add", "add_", "sub", "sub_", "div", "div_", "truediv", "sqrt", "detach", "to", "iadd", "imul", "itruediv"})
+TRUE = ConstantVariable(True)
 READ_BY_INIT = ("state", "param_groups", "defaults")
 
 
@@ -60,8 +61,9 @@ def sure(node: Any) -> bool:
 
 
 for kind_ in vars(torch.optim).values():
-    if isinstance(kind_, type) and isinstance(vars(kind_).get("_init_group"), types.FunctionType) and kind_ is not torch.optim.SGD:
-        declare_init(vars(kind_)["_init_group"])
+    init_ = vars(kind_).get("_init_group") if isinstance(kind_, type) else None
+    if isinstance(init_, types.FunctionType) and kind_ is not torch.optim.SGD:
+        declare_init(init_)
 
 
 # ---------------------------------------------------------------- zero_grad
@@ -77,7 +79,7 @@ def forget_module_gradients(self):
 
 
 def declare_zero_grad(fn: Any, polyfill: Any, mark: str, wanted: bool) -> None:
-    def zero_grad(tx: Any, self: VariableTracker, set_to_none: VariableTracker = ConstantVariable(True)) -> VariableTracker | None:
+    def zero_grad(tx: Any, self: VariableTracker, set_to_none: VariableTracker = TRUE) -> VariableTracker | None:
         """Gradients that are dropped need not be looked at: whether there were any is no fact of the trace."""
         if not isinstance(set_to_none, ConstantVariable) or set_to_none.value is not True \
                 or (tx.catching(AttributeError, lambda: self.tp_getattro(tx, mark)) is not None) is not wanted:
@@ -145,7 +147,8 @@ def group_tensors(tx, tensorlistlist, with_indices=ConstantVariable(False)):
 
 def declare_fused(fn: Any) -> None:
     def stop(tx: Any, *args: VariableTracker, **kwargs: VariableTracker) -> None:
-        tx.stop(reasons.FAKE_UNSUPPORTED, op=fn.__name__, error="torch cannot make it functional, as backends ask, for lists without tensors")
+        tx.stop(reasons.FAKE_UNSUPPORTED, op=fn.__name__,
+                error="torch cannot make it functional, as backends ask, for lists without tensors")
     torch_rule(fn)(stop)
 
 

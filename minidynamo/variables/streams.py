@@ -115,7 +115,10 @@ def method(name: str) -> Any:
 
 
 def enter(tx, self, /):
-    return None if not isinstance(self, StreamVariable) else self if self.run(tx, lambda stream: stream.tell()) else self
+    if not isinstance(self, StreamVariable):
+        return None
+    self.run(tx, lambda stream: stream.__enter__())
+    return self
 
 
 def leave(tx, self, *error):

@@ -369,7 +369,7 @@ def call_divmod(tx, x, y, /):
 
 
 def folded(tx: Any, function: Any, *values: VariableTracker) -> VariableTracker | None:
-    """The function of literals, or what is declared otherwise; None, which lets the call be looked up further, of anything else."""
+    """The function of literals, or what is declared otherwise; None for anything else, so that the call is looked up further."""
     for otherwise in (None, FOLD_OTHERWISE.get(function)):
         try:
             return tx.fold(function, list(values)) if otherwise is None else otherwise(tx, *values)

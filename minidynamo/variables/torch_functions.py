@@ -56,8 +56,8 @@ class OverridingTensorVariable(tensors.TensorVariable):
     # ---- attributes
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         found = type_lookup(tx, self.cls, name)
-        if name not in self.fields and found is not None and found.value is None and isinstance(found.raw, types.GetSetDescriptorType) \
-                and found.owner is torch._C.TensorBase and name != "__class__":
+        if name != "__class__" and name not in self.fields and found is not None and found.value is None \
+                and found.owner is torch._C.TensorBase and isinstance(found.raw, types.GetSetDescriptorType):
             if name not in GETTERS:
                 tx.stop(reasons.TENSOR_SUBCLASS, type=self.cls.__name__)
             if tx.torch_function_off:
@@ -274,7 +274,8 @@ torch_ops.SLOT_METHODS["as_subclass"] = as_subclass
 # ---------------------------------------------------------------- inputs
 def takes_part(cls: type) -> bool:
     """A user's subclass that overrides ``__torch_function__`` only."""
-    return cls.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl and isinstance(cls.__torch_function__, types.MethodType) \
+    return cls.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl \
+        and isinstance(cls.__torch_function__, types.MethodType) \
         and not cls.__module__.startswith("torch.") and not any("__slots__" in vars(k) for k in cls.__mro__[:-3])
 
 
