@@ -457,7 +457,7 @@ def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
         keeper.fields, keeper.namespace = plain, obj.namespace
         tx.journal.set(obj.namespace, "owner_value", keeper)
     tx.journal.set(obj, "fields", {n: v for n, v in obj.fields.items() if n not in plain})
-    tx.journal.set(obj, "given", space)
+    tx.journal.set(obj, "assigned", space)
     tx.journal.set(obj, "namespace", None)
     tx.modified(obj)
 
