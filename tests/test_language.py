@@ -636,3 +636,26 @@ def test_a_list_that_grows_in_a_broken_loop_is_traced_once():
             made = counter.frame_count
         if n == 5:
             assert counter.frame_count == made + 1      # for the int argument
+
+
+class Called:
+    def __call__(self, *args, **kwargs):
+        return args, kwargs
+
+    def __str__(self):
+        return "shown"
+
+    def method(self):
+        return 1
+
+
+@pytest.mark.parametrize("function", [Called(), Called().method, len, int])
+@pytest.mark.parametrize("call", [lambda f: f(*5), lambda f: f(**5), lambda f: f(**{"a": 1}, **{"a": 2}), lambda f: f(**{1: 2})])
+def test_messages_about_arguments_name_what_is_called(function, call):
+    def fn(x):
+        x = x + 1
+        try:
+            return call(function), x
+        except TypeError as error:
+            return str(error), x
+    check(fn, torch.ones(2), graphs=1)

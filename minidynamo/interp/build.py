@@ -94,10 +94,9 @@ def dict_update(tx: Any, frame: Frame, op: Any) -> None:
 def dict_merge(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     target, function = peek(tx, frame, op.arg), peek(tx, frame, op.arg + (2 if null_first else 3))
-    name = getattr(function, "shown_name", lambda: "function")()
     if not hasattr(value.py_type(), "keys"):
-        tx.raise_(TypeError, f"{name} argument after ** must be a mapping, not {value.py_type().__name__}")
-    target.merge(tx, value, name)
+        tx.raise_(TypeError, f"{function.shown_name()} argument after ** must be a mapping, not {value.py_type().__name__}")
+    target.merge(tx, value, function)
 
 
 @handles("UNPACK_SEQUENCE")

@@ -132,9 +132,8 @@ def run_root(tx: Any, Return: Any, Break: Any, Skip: Any) -> Any:
         return Break(stop, index, list(frame.stack), dict(frame.local), tx.handled, run_op)
 
 
-def describe(exc: VariableTracker) -> dict[str, str]:
-    message = ", ".join(map(repr, exc.shown_args())) if hasattr(exc, "shown_args") else ""
-    return {"type": exc.py_type().__name__, "message": message}
+def describe(exc: Any) -> dict[str, str]:
+    return {"type": exc.py_type().__name__, "message": ", ".join(map(repr, exc.shown_args()))}
 
 
 # ---------------------------------------------------------------- inlined frames

@@ -74,8 +74,21 @@ class VariableTracker(Changed):
     # ---- optional slots
     tp_descr_get: Callable[..., VariableTracker] | None = None      # (tx, obj or None, cls)
     tp_descr_set: Callable[..., None] | None = None                 # (tx, obj, value or None to delete)
+    length_hint: Callable[..., int] | None = None                   # (tx): what an iterator has left
+    reversed_iterator: Callable[..., VariableTracker] | None = None         # (tx): what reversed() gives
+    repr_parts: Callable[..., tuple[str, list[VariableTracker], str]] | None = None     # (tx): what its repr is joined of
     bf_getbuffer: Callable[[], bytes] | None = None                 # the bytes of a buffer
     fast_items: Callable[..., list[VariableTracker] | None] | None = None   # (tx): what iterating gives, if no code runs
+
+    # ---- optional slots of a builtin part; ``holder`` is the instance around it
+    lacks_dict: Callable[..., bool] | None = None                   # (tx, holder): its C struct has no dict yet
+    create_holder: Callable[..., None] | None = None                # (out, cls): leave an empty instance on the stack
+    write_into: Callable[..., None] | None = None                   # (out, holder): put the part into it
+    belongs_to: Callable[[type], None] | None = None                # (cls): the class of the new holder
+    init: Callable[..., None] | None = None                         # (tx, holder, args, kwargs): the C ``__init__``
+    call: Callable[..., VariableTracker] | None = None              # (tx, args, kwargs)
+    descr_get: Callable[..., VariableTracker] | None = None         # (tx, holder, obj or None)
+    binary_of_class: Callable[..., Any] | None = None               # (tx, holder, symbol, other, reflected)
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
@@ -91,6 +104,10 @@ class VariableTracker(Changed):
     def as_object(self) -> Any:
         """The user's own object this stands for, unmodified; raises NotConstant if there is none."""
         return self.as_constant()
+
+    def shown_name(self) -> str:
+        """_PyObject_FunctionStr: how messages name what is called; raises NotConstant where that is its str()."""
+        raise NotConstant(self)
 
     def children(self) -> list[VariableTracker]:
         """The values that making this one again needs."""

@@ -412,8 +412,8 @@ Text = tuple[str, list[VariableTracker], str]
 def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
     def show(items: list[VariableTracker]) -> list[VariableTracker]:
         return [inner(text.to_repr(tx, real(tx, item))) for item in items]
-    if hasattr(part, "text"):
-        return part.text(tx)            # type: ignore[no-any-return]
+    if part.repr_parts is not None:
+        return part.repr_parts(tx)      # type: ignore[no-any-return]
     owner = part.owner
     if issubclass(owner, dict):
         return dict_text(tx, value, part, show)

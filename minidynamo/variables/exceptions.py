@@ -61,7 +61,7 @@ class ExceptionVariable(ObjectVariable):
     @property
     def raised_at(self) -> int | None:
         """The root step at which it was raised; None if it can be made again without."""
-        return getattr(self.trace, "made_at", None)
+        return None if self.trace is None else self.trace.made_at
 
     @property
     def args(self) -> list[VariableTracker]:

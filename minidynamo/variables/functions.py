@@ -402,7 +402,7 @@ class BoundMethodVariable(VariableTracker):
         return types.MethodType
 
     def shown_name(self) -> str:
-        return getattr(self.function, "shown_name", lambda: "method")()
+        return self.function.shown_name()
 
     def children(self) -> list[VariableTracker]:
         return [self.function, self.obj]

@@ -75,7 +75,7 @@ def call_reversed(tx, sequence, /):
     part = inner(sequence)
     if hasattr(part, "value") and isinstance(part.value, range):
         return RangeIterator(part.value[::-1])
-    if hasattr(part, "reversed_iterator"):
+    if part.reversed_iterator is not None:
         return part.reversed_iterator(tx)
     if not (defines(sequence.py_type(), "__len__") and defines(sequence.py_type(), "__getitem__")) \
             or isinstance(part.py_type(), type) and issubclass(part.py_type(), (set, frozenset)):

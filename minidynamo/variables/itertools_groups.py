@@ -320,9 +320,7 @@ def call_length_hint(tx, obj, default=None, /):
     type(iter(range(1 << 70))), type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())), reversed,
     itertools.repeat)])
 def length_hint(tx, self, /):
-    if hasattr(self, "length_hint"):
-        return ConstantVariable(self.length_hint(tx))
-    return tx.unsupported(self, "__length_hint__()")
+    return tx.unsupported(self, "__length_hint__()") if self.length_hint is None else ConstantVariable(self.length_hint(tx))
 
 
 # From outside they are advanced by Python: their state cannot be set.

@@ -100,7 +100,7 @@ class CachePart(HashedByIdentity):
     def descr_get(self, tx: Any, holder: VariableTracker, obj: VariableTracker | None) -> VariableTracker:
         return holder if obj is None else BoundMethodVariable(holder, obj)
 
-    def text(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
+    def repr_parts(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
         return "", [tx.default_repr(self)], ""
 
 

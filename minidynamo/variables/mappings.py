@@ -167,13 +167,13 @@ class DictVariable(Unhashable, TypeAttributesOnly):
         for key, value in pairs_of(tx, other):
             self.set_item(tx, key, value)
 
-    def merge(self, tx: Any, other: VariableTracker, name: str) -> None:
-        """DICT_MERGE: keyword arguments must not repeat."""
+    def merge(self, tx: Any, other: VariableTracker, function: VariableTracker) -> None:
+        """DICT_MERGE: keyword arguments must not repeat; `function` is to be called with them (_PyStack_UnpackDict)."""
         for key, value in pairs_of(tx, other):
             if key.py_type() is not str:
-                tx.raise_(TypeError, f"{name.removesuffix('()')}() keywords must be strings")
+                tx.raise_(TypeError, "keywords must be strings")
             if key.key(tx) in self.entries:
-                tx.raise_(TypeError, f"{name} got multiple values for keyword argument '{key.as_constant()}'")
+                tx.raise_(TypeError, f"{function.shown_name()} got multiple values for keyword argument '{key.as_constant()}'")
             self.set_item(tx, key, value)
 
     # ---- operators

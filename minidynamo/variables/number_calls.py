@@ -78,7 +78,7 @@ def from_bytes(tx, cls, bytes, byteorder=None, *, signed=None):
     """int_from_bytes_impl; an int's subclass is called with the number."""
     names = {name: value for name, value in (("byteorder", byteorder), ("signed", signed)) if value is not None}
     made = tx.fold(int.from_bytes, [as_bytes(tx, bytes)], names)
-    return made if getattr(cls, "cls", None) is int else tx.call(cls, [made])
+    return made if cls.as_object() is int else tx.call(cls, [made])
 
 
 def is_close(tx, a, b, *, rel_tol=ConstantVariable(1e-09), abs_tol=ConstantVariable(0.0)):

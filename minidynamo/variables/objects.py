@@ -80,7 +80,7 @@ class ObjectVariable(VariableTracker):
 
     def has_no_dict_yet(self, tx: Any) -> bool:
         """Whether asking for ``__dict__`` would make one, which C code tells from none."""
-        return hasattr(self.inner, "lacks_dict") and self.inner.lacks_dict(tx, self)        # type: ignore[union-attr]
+        return self.inner is not None and self.inner.lacks_dict is not None and self.inner.lacks_dict(tx, self)
 
     def attr_source(self, name: str) -> Any:
         """Plain attribute access where the class leaves it plain, else by ``__dict__``."""
@@ -138,8 +138,8 @@ class ObjectVariable(VariableTracker):
     def create(self, out: Any) -> None:
         if self.obj is not None and self.source is None:
             raise CannotRebuild(self, "an object that has no path from the arguments")
-        if hasattr(self.inner, "create_holder"):
-            self.inner.create_holder(out, out.tx.class_of(self.cls))        # type: ignore[union-attr]
+        if self.inner is not None and self.inner.create_holder is not None:
+            self.inner.create_holder(out, out.tx.class_of(self.cls))
             return
         base = builtin_base(self.cls)
         out.begin_call()
@@ -153,7 +153,7 @@ class ObjectVariable(VariableTracker):
         out.call(count)
 
     def fill(self, out: Any) -> None:
-        if self.inner is not None and hasattr(self.inner, "write_into"):
+        if self.inner is not None and self.inner.write_into is not None:
             self.inner.write_into(out, self)
         elif self.inner is not None and builtin_base(self.cls) not in IMMUTABLE_BASES:
             fill_builtin_part(out, self)
@@ -184,8 +184,8 @@ class ObjectVariable(VariableTracker):
 
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         method = self.special(tx, "__call__")
-        if method is None and hasattr(self.inner, "call"):
-            return self.inner.call(tx, args, kwargs)                        # type: ignore[union-attr,no-any-return]
+        if method is None and self.inner is not None and self.inner.call is not None:
+            return self.inner.call(tx, args, kwargs)
         return super().tp_call(tx, args, kwargs) if method is None else tx.call(method, args, kwargs)
 
     def tp_iter(self, tx: Any) -> VariableTracker:
@@ -281,9 +281,8 @@ class ObjectVariable(VariableTracker):
             return tx.not_implemented(tx.call(method, [other]))
         if self.inner is None:
             return NotImplemented
-        of_class = getattr(self.inner, "binary_of_class", None)        # the result is of the subclass
-        if of_class is not None:
-            return of_class(tx, self, symbol, other, reflected)
+        if self.inner.binary_of_class is not None:
+            return self.inner.binary_of_class(tx, self, symbol, other, reflected)
         return self.inner.nb_binary(tx, symbol, tx.builtin_part(other), reflected)
 
     def nb_inplace(self, tx: Any, symbol: str, other: VariableTracker) -> Any:
@@ -363,11 +362,12 @@ class ObjectVariable(VariableTracker):
     def tp_descr_get(self, tx: Any, obj: VariableTracker | None, cls: type) -> VariableTracker:
         """A user's own descriptor found in a class."""
         getter = self.special(tx, "__get__")
-        if getter is None and hasattr(self.inner, "descr_get"):
-            return self.inner.descr_get(tx, self, obj)                      # type: ignore[union-attr,no-any-return]
-        if getter is None and self.inner is not None and self.inner.tp_descr_get is not None:     # a property's subclass
-            found = self.inner.tp_descr_get(tx, obj, cls)
-            return self if found is self.inner else found
+        part = self.inner
+        if getter is None and part is not None and part.descr_get is not None:
+            return part.descr_get(tx, self, obj)
+        if getter is None and part is not None and part.tp_descr_get is not None:     # a property's subclass
+            found = part.tp_descr_get(tx, obj, cls)
+            return self if found is part else found
         if getter is None:
             return tx.unsupported(self, "__get__()") if hasattr(self.cls, "__get__") else self
         return tx.call(getter, [obj if obj is not None else tx.wrap(None), tx.class_of(cls)])

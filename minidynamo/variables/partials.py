@@ -68,7 +68,7 @@ class PartialPart(HashedByIdentity):
         mine = [real(tx, a) for a in real(tx, self.args).items]
         return real(tx, self.function).tp_call(tx, [*mine, *args], {**kept, **kwargs})
 
-    def text(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
+    def repr_parts(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
         """partial_repr."""
         name = self.cls.__name__ if self.cls is not self.base else f"{self.base.__module__}.{self.base.__name__}"
         if tx.python_version >= (3, 13) and self.cls is not self.base:          # PyType_GetFullyQualifiedName

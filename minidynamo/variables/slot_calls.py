@@ -223,7 +223,7 @@ def container_init(tx: Any, self: VariableTracker, args: list, kwargs: dict) -> 
     """list.__init__, dict.__init__, set.__init__ on a subclass's builtin part; None for other C types."""
     part = inner(self)
     check_part_arguments(tx, self.py_type(), getattr(part, "owner", object), "__new__", args, kwargs)
-    if hasattr(part, "init"):
+    if part.init is not None:
         part.init(tx, self, args, kwargs)
     elif isinstance(part, DictVariable):
         if args:
@@ -343,7 +343,7 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
         check_part_arguments(tx, made, real_base, "__init__", args, kwargs)
     check_finalizer(tx, made)
     part = maker(tx, args, kwargs)
-    if hasattr(part, "belongs_to"):
+    if part.belongs_to is not None:
         part.belongs_to(made)
     instance = ObjectVariable(made, inner=part)
     instance.made_at = tx.root_step

@@ -119,15 +119,14 @@ def build_traceback(tx: Any, obj: types.TracebackType, source: Any) -> VariableT
 
 # ---------------------------------------------------------------- how they grow
 def passed(tx: Any, exc: Any, frame: Any, line: int | None) -> None:
-    """PyTraceBack_Here: `exc` leaves, or is caught in, a frame at `line`; one from outside goes without (it is not raised
-    here)."""
-    if exc.source is None and hasattr(exc, "trace") and not is_own(frame):
+    """PyTraceBack_Here: `exc` leaves, or is caught in, a frame at `line`; one from outside was not raised here."""
+    if exc.source is None and not is_own(frame):
         tx.journal.set(exc, "trace", TracebackVariable(tx, frame, line, exc.trace))
 
 
 def hidden(tx: Any, exc: Any) -> None:
     """`exc` comes out of a Python function whose meaning is declared: its frames are not known."""
-    if exc.source is None and hasattr(exc, "trace"):
+    if exc.source is None:
         tx.journal.set(exc, "trace", TracebackVariable(tx, None, None, exc.trace))
 
 
