@@ -398,3 +398,16 @@ def test_size_of_a_size():
         return x.shape.numel() + x.size().numel(), torch.Size([2, 3]).numel(), x + torch.Size(()).numel()
 
     play(f, [(A,)], 1)
+
+
+def test_the_sign_of_zero_is_kept_where_a_symbolic_float_is_fixed():
+    def f(x, v):
+        return x * 2, repr(v), math.copysign(1, v), repr(v // 2), repr(round(v, 1)), repr(v ** 1), v.hex()
+
+    play(f, [(A, v) for v in (1.5, 2.5, -0.0, 0.0, -0.0, 3.5)], 5)
+
+    def quotient(x, n):
+        v = n / -3
+        return x * n, repr(v), math.copysign(1, v), math.copysign(1, -float(n))
+
+    play(quotient, [(A, n) for n in (3, 4, 0, 5, 0)], 4)

@@ -58,7 +58,7 @@ class SymVariable(VariableTracker):
         if expr is None:
             return as_plain(self.value)
         if expr.is_number or expr in (sympy.true, sympy.false):
-            return None if self.inexact() else self.py_type()(expr)
+            return None if self.inexact() or expr.is_zero and self.py_type() is float else self.py_type()(expr)
         return None
 
     def inexact(self) -> bool:
@@ -74,10 +74,11 @@ class SymVariable(VariableTracker):
 
     def as_constant(self) -> Any:
         """Specialise: torch's own guard makes the number a fact of this trace."""
-        if self.inexact():
+        value = None if self.inexact() else as_plain(self.value)
+        if value is None or value == 0 and self.py_type() is float and self.recipe is not None:    # sympy has no -0.0
             assert self.recipe is not None
             return self.recipe.function(*[as_plain(o) for o in self.recipe.operands])
-        return as_plain(self.value)
+        return value
 
     def identity(self) -> object:
         return self
@@ -420,7 +421,8 @@ def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
 def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
     """A symbolic float.  A specialised one is given two chances to be a constant; what a resumed frame goes on with, one."""
     specialise = tx.config.specialize_float and not tx.resumes()
-    if not math.isfinite(value) or not tx.shapes.is_dynamic_number(value, source, 2 if specialise else 1):
+    dynamic = math.isfinite(value) and tx.shapes.is_dynamic_number(value, source, 2 if specialise else 1)
+    if not dynamic or value == 0:           # a fact about a symbol would not tell 0.0 from -0.0
         return None
     tx.guard(TypeIs(source, float))
     node = tx.tape.input_float(value, source)
