@@ -129,3 +129,26 @@ def test_leaves_that_need_gradients_are_pythons(kind):
     minidynamo.reset()
     minidynamo.optimize(f)(x).backward()
     assert torch.equal(torch.Tensor.as_subclass(x.grad, torch.Tensor), torch.full((3,), 2.0))
+
+
+def test_an_alias_in_a_class_is_another_object_than_what_it_is_an_alias_of():
+    def made_here(x):
+        y = x + 1
+        s, t = y.as_subclass(Meters), y.as_subclass(Meters)
+        ways = y.add_(1), torch.add(y, 1, out=y), torch.relu_(y), s.add_(1), t.mul_(2), y.contiguous()
+        return y, s, [type(w).__name__ for w in ways], [[w is v for v in (y, s, t)] for w in ways], s is t
+
+    def given(x):
+        s = x.as_subclass(Meters)
+        ways = x.add_(s), s.add_(x), torch.add(x, 1, out=s), x.copy_(s), s.mul_(2)
+        return s, [type(w).__name__ for w in ways], [[w is v for v in (x, s)] for w in ways]
+
+    def grown(x, s):
+        y = x.add_(s)
+        t = y
+        t *= 2
+        return t is y, x.mul_(2) is x, x.mul_(s) is x
+
+    check(made_here, make=lambda: (torch.ones(4),), graphs=1)
+    check(given, make=lambda: (torch.ones(4),), graphs=1)
+    check(grown, make=lambda: (torch.ones(4), torch.ones(4).as_subclass(Meters)), graphs=1)

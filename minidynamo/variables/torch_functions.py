@@ -5,7 +5,7 @@ The tape holds the plain tensor behind an instance; an instance made while traci
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -224,35 +224,37 @@ def base_torch_function(tx, cls, func, types, args=None, kwargs=None):
         return ConstantVariable(NotImplemented)
     given = [] if args is None else tx.collect(args)
     named = {} if kwargs is None or isinstance(kwargs, ConstantVariable) else kwargs.string_items(tx)
-    off = tx.torch_function_off
+    off, before = tx.torch_function_off, len(tx.tape.nodes)
     tx.journal.set(tx, "torch_function_off", True)
     try:
         result = tx.call(func, given, named)
     finally:
         tx.journal.set(tx, "torch_function_off", off)
-    return converted(tx, result, cls.cls)
+    return converted(tx, result, cls.cls, set(tx.tape.nodes[before:]))
 
 
-def converted(tx: Any, value: VariableTracker, cls: type) -> VariableTracker:
-    """torch._tensor._convert."""
+def converted(tx: Any, value: VariableTracker, cls: type, new: set[Any]) -> VariableTracker:
+    """torch._tensor._convert; nobody else has the tensors of the nodes `new`."""
     if isinstance(value, tensors.TensorVariable) and not issubclass(value.py_type(), cls):
-        return instance(tx, value, cls)
+        return instance(tx, value, cls, new)
     if type(value) in (TupleVariable, ListVariable):
-        return type(value)([converted(tx, tx.real(v), cls) for v in value.items])
+        return type(value)([converted(tx, tx.real(v), cls, new) for v in value.items])
     if type(value) is NamedTupleVariable and value.source is None:
-        return NamedTupleVariable([converted(tx, tx.real(v), cls) for v in value.items], None, value.cls)
+        return NamedTupleVariable([converted(tx, tx.real(v), cls, new) for v in value.items], None, value.cls)
     return value
 
 
-def instance(tx: Any, value: tensors.TensorVariable, cls: type) -> VariableTracker:
-    """``value.as_subclass(cls)``: from now on in-place operations give back this object."""
+def instance(tx: Any, value: tensors.TensorVariable, cls: type, new: Collection[Any] = ()) -> VariableTracker:
+    """``value.as_subclass(cls)``: an alias, with a node of its own, or in-place operations would mistake one for the other."""
     if cls is torch.Tensor or cls is value.py_type():
         return value
     if isinstance(value, OverridingTensorVariable) or not takes_part(cls):
         tx.stop(reasons.TENSOR_SUBCLASS, type=cls.__name__)
-    made = OverridingTensorVariable(value.node, cls)
-    if value.source is None and tx.tensor_of.get(value.node) is value:
-        tx.journal.put(tx.tensor_of, value.node, made)
+    node = value.node
+    if node not in new or tx.tensor_of.get(node) is not value:
+        node = tx.emit_node(torch.ops.aten.alias.default, (node,), {})
+    made = OverridingTensorVariable(node, cls)
+    tx.journal.put(tx.tensor_of, node, made)
     return made
 
 
