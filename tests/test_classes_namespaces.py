@@ -200,7 +200,7 @@ def test_numbers_and_text_inside_subclasses():
 def test_substitution_by_a_function():
     def fn(x):
         double = lambda m: m.group() * 2  # noqa: E731
-        return (x + 1, re.sub("[ab]", double, "xaybz"), re.subn("q*", lambda m: "-", "aqqb"), re.sub("a", double, "aaa", count=2),
+        return (x + 1, re.sub("[ab]", double, "xaybz"), re.subn("q*", lambda m: "-", "aqqb"), re.sub("a", double, "aaa", count=2), re.sub("a", double, "aaa", count=-1),
                 re.sub(b"a", lambda m: b"<>", b"bab"))
     check(fn, X, graphs=1)
 

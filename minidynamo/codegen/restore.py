@@ -10,10 +10,8 @@ from minidynamo.code import Writer
 from minidynamo.codegen.plan import Plan
 from minidynamo.interp.state import NULL
 from minidynamo.model.variable import LazyVariable, VariableTracker
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.functions import ANNOTATIONS, CLOSURE, DEFAULTS, KWDEFAULTS, FunctionVariable
-
-NONE = ConstantVariable(None)
 
 
 class Restore(Writer):

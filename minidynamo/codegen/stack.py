@@ -11,9 +11,10 @@ from typing import Any
 
 from minidynamo.code import null_first
 from minidynamo.code.ops import JUMP_EFFECT, pops, pushes
-from minidynamo.codegen.restore import NONE, Restore
+from minidynamo.codegen.restore import Restore
 from minidynamo.interp.state import NULL, PreviousException
 from minidynamo.model.variable import VariableTracker
+from minidynamo.variables.constants import NONE
 
 
 def letters(stack: list[VariableTracker]) -> str:

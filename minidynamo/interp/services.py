@@ -357,9 +357,6 @@ class Services:
     def made_class_part(self, raw: Any) -> VariableTracker:
         return class_making.made_class_part(self, raw)
 
-    def scope_namespace(self, scope: Scope) -> VariableTracker:
-        return namespaces.scope_namespace(self, scope)
-
     def function_namespace(self, function: Any) -> VariableTracker:
         return namespaces.function_namespace(self, function)
 

@@ -16,8 +16,6 @@ from minidynamo.variables.constants import ConstantVariable, slice_value
 from minidynamo.variables.sequences import inner
 from minidynamo.variables.subclasses import PARTS
 
-NONE = ConstantVariable(None)
-
 
 class BytearrayVariable(Unhashable, TypeAttributesOnly):
     """A bytearray, or the part of a subclass's instance; ``value`` is what it holds now."""

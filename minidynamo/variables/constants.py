@@ -173,6 +173,9 @@ class ConstantVariable(VariableTracker):
             tx.raise_real(error)
 
 
+NONE = ConstantVariable(None)
+
+
 class PassingLiteral(VariableTracker):
     """A literal that Python makes between two graphs and that was another one again and again: a random number, a file's
 

@@ -12,13 +12,12 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
 from minidynamo.sources import Attr, Fetch
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.iterators import IteratorVariable, advanced
 from minidynamo.variables.sequences import ListVariable, inner, repeated, sequence_compare, ssize
 from minidynamo.variables.subclasses import PARTS
 
 deque = collections.deque
-NONE = ConstantVariable(None)
 MUTATED = "deque mutated during iteration"
 
 

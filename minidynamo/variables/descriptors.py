@@ -12,12 +12,10 @@ from minidynamo.protocol.attrs import attribute_error, bind_value
 from minidynamo.sources import Attr
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.functions import BoundMethodVariable
 from minidynamo.variables.sequences import inner
 from minidynamo.variables.subclasses import PARTS
-
-NONE = ConstantVariable(None)
 
 
 class DescriptorVariable(HashedByIdentity):

@@ -9,11 +9,9 @@ from minidynamo.model.tables import WRAP
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.sources import Attr
 from minidynamo.variables import exceptions
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE
 from minidynamo.variables.exceptions import ExceptionVariable, builtin_exception, read_args, stop_value
 from minidynamo.variables.sequences import TupleVariable
-
-NONE = ConstantVariable(None)
 
 
 def fields_of(cls: type) -> list[str]:

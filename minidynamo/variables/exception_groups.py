@@ -11,12 +11,11 @@ from minidynamo.protocol import attrs, compare
 from minidynamo.sources import Attr
 from minidynamo.variables import exception_fields, exceptions
 from minidynamo.variables.classes import ClassVariable
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 
-NONE = ConstantVariable(None)
 Test = Callable[[VariableTracker], bool]
 
 

@@ -12,13 +12,12 @@ from minidynamo.model.tables import CALLS
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare, numbers
 from minidynamo.variables import itertools_ as tools
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.iterators import (
     CallIterator, DictIterator, EnumerateIterator, FilterIterator, MapIterator, RangeIterator, ReversedIterator, SequenceIterator,
     SetIterator, ZipIterator)
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 
-NONE = ConstantVariable(None)
 ITER_TYPES = {maker: [type(iter(value)) for value in values] for maker, values in (
     ("sequence", ([], (), "", "é", b"", bytearray(), type("G", (), {"__getitem__": lambda self, at: at})())),
     ("range", (range(0), range(1 << 70))), ("dict", ({}, {}.values(), {}.items())), ("set", (set(),)))}

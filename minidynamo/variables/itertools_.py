@@ -13,12 +13,10 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare as cmp
 from minidynamo.protocol import iters, numbers
 from minidynamo.sources import Fetch
-from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
+from minidynamo.variables.constants import LITERAL_TYPES, NONE, ConstantVariable
 from minidynamo.variables.input_iterators import build_other, take
 from minidynamo.variables.iterators import IteratorVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
-
-NONE = ConstantVariable(None)
 
 
 def step(tx: Any, iterator: VariableTracker) -> VariableTracker | None:

@@ -9,12 +9,11 @@ from minidynamo.model.variable import CannotRebuild, IdKey, VariableTracker, def
 from minidynamo.protocol import numbers
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.caches import LRU
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.functions import BoundMethodVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import inner
 
-NONE = ConstantVariable(None)
 KEYWORDS_FOLLOW = IdKey(functools)                    # kwd_mark: equal to no argument
 
 

@@ -11,13 +11,12 @@ from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import calls, iters
 from minidynamo.protocol import compare as cmp
 from minidynamo.sources import Attr
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.mappings import DictMethods, DictVariable, Entry, dict_entries
 from minidynamo.variables.sequences import TupleVariable, inner
 from minidynamo.variables.subclasses import PARTS
 
 OrderedDict, defaultdict = collections.OrderedDict, collections.defaultdict
-NONE = ConstantVariable(None)
 
 
 class OrderedDictVariable(DictVariable):

@@ -11,13 +11,11 @@ from minidynamo.protocol import attrs, text
 from minidynamo.sources import Attr, Fetch
 from minidynamo.variables import slot_calls
 from minidynamo.variables.bases import HashedByIdentity
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import TupleVariable, inner
 from minidynamo.variables.subclasses import PARTS
-
-NONE = ConstantVariable(None)
 
 
 class PartialPart(HashedByIdentity):

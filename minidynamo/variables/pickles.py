@@ -15,10 +15,8 @@ from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, LazyVariable, VariableTracker
 from minidynamo.protocol import calls
 from minidynamo.variables.c_functions import CFunctionVariable
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.sequences import TupleVariable, inner
-
-NONE = ConstantVariable(None)
 
 
 PLAIN_CODECS = frozenset({"latin1", "latin-1", "ascii", "utf-8"})

@@ -14,13 +14,12 @@ from minidynamo.guards.kinds import Equal, TypeIs
 from minidynamo.model.tables import Methods, builds_when
 from minidynamo.model.variable import NotConstant, VariableTracker
 from minidynamo.sources import Fetch
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE
 from minidynamo.variables.objects import INSTANCE_KINDS, ObjectVariable
 from minidynamo.variables.sequences import inner
 
 Twister = _random.Random
 LAYOUT = struct.Struct("625I")
-NONE = ConstantVariable(None)
 
 
 def random_state(generator: Twister) -> bytes:

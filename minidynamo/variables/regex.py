@@ -13,7 +13,7 @@ from minidynamo.model.variable import NotConstant, VariableTracker, defines, rea
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.constants import ConstantVariable
-from minidynamo.variables.iterators import IteratorVariable
+from minidynamo.variables.iterators import IteratorVariable, advanced
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 
@@ -148,25 +148,23 @@ for owner_, names_ in ((re.Pattern, ("search", "match", "fullmatch", "findall", 
 def substitute(tx: Any, self: Any, function: VariableTracker, string: VariableTracker, limit: Any) -> tuple[Any, int]:
     """pattern_subx with a function: each match as ``finditer`` gives it is replaced by what the function returns."""
     text, most = plain(string), 0 if limit is None else plain(limit)
-    pieces, done, count = [], 0, 0
-    for found in self.value.finditer(text):
-        if most and count == most:
-            break
-        match = MatchVariable(found, (nth_match, [self, string, ConstantVariable(count)]))
+    found, pieces, done = matches(tx, self, string), [], 0
+    replaced = found[:max(most, 0)] if most else found
+    for match in replaced:
         value = tx.call(function, [match])
-        if found.start() > done:
-            pieces.append(ConstantVariable(text[done:found.start()]))
+        if match.value.start() > done:
+            pieces.append(ConstantVariable(text[done:match.value.start()]))
         if value.py_type() is not type(None):
             pieces.append(value)
-        done, count = found.end(), count + 1
+        done = match.value.end()
     for place, piece in enumerate(pieces):                   # only now, in the final join
         if not issubclass(piece.py_type(), type(text)):
             tx.raise_(TypeError, f"sequence item {place}: expected {type(text).__name__} instance, "
                                  f"{tp_name(piece.py_type())} found")
     pieces.append(ConstantVariable(text[done:]))
     if type(text) is bytes:
-        return ConstantVariable(b"".join([inner(p).as_constant() for p in pieces])), count
-    return tx.join_text(pieces), count
+        return ConstantVariable(b"".join([inner(p).as_constant() for p in pieces])), len(replaced)
+    return tx.join_text(pieces), len(replaced)
 
 
 def nth_match(pattern: re.Pattern, text: Any, index: int, *bounds: int) -> re.Match:
@@ -190,7 +188,7 @@ meaning(re.Pattern.sub)(by_function(re.Pattern.sub, False))
 meaning(re.Pattern.subn)(by_function(re.Pattern.subn, True))
 
 
-def matches(tx: Any, pattern: PatternVariable, string: VariableTracker, *bounds: VariableTracker) -> list[VariableTracker]:
+def matches(tx: Any, pattern: PatternVariable, string: VariableTracker, *bounds: VariableTracker) -> list[MatchVariable]:
     """All matches from left to right; each can be found again by its place."""
     where = [plain(b) for b in bounds]
     try:
@@ -223,10 +221,7 @@ class MatchIterator(IteratorVariable):
 
 
 def match_iterator_at(index: int, pattern: re.Pattern, *args: Any) -> Any:
-    iterator = pattern.finditer(*args)
-    for _ in range(index):
-        next(iterator, None)
-    return iterator
+    return advanced(pattern.finditer(*args), index)
 
 
 @meaning(vars(re.Pattern)["finditer"])

@@ -13,7 +13,7 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs, calls, compare, iters
 from minidynamo.variables import exception_fields, exception_groups, exceptions
 from minidynamo.variables.classes import ClassVariable, type_call
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.buffers import BytearrayVariable
 from minidynamo.variables.deques import DequeVariable
 from minidynamo.variables.descriptors import PropertyVariable
@@ -25,7 +25,6 @@ from minidynamo.variables.ordered import DefaultDictVariable, OrderedDictVariabl
 from minidynamo.variables.sequences import ListVariable, TuplePart, inner
 from minidynamo.variables.sets import FrozensetVariable, SetVariable
 
-NONE = ConstantVariable(None)
 NOT_IMPLEMENTED = ConstantVariable(NotImplemented)
 
 

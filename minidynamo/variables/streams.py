@@ -9,19 +9,17 @@ from minidynamo import reasons
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import compare, text
-from minidynamo.protocol.attrs import attribute_error
-from minidynamo.variables.bases import HashedByIdentity
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import ListVariable, inner
 
-NONE = ConstantVariable(None)
 ATTRIBUTES = ("closed", "line_buffering", "encoding", "errors")
 METHODS = ("write", "read", "readline", "readlines", "getvalue", "seek", "tell", "truncate", "close", "flush", "isatty",
            "readable", "writable", "seekable")
 
 
-class StreamVariable(HashedByIdentity):
+class StreamVariable(TypeAttributesOnly, HashedByIdentity):
     """A stream in memory; ``state`` is what pickling it would keep, None once it is closed."""
 
     __slots__ = ("cls", "state")
@@ -45,13 +43,6 @@ class StreamVariable(HashedByIdentity):
     def tp_getattro(self, tx: Any, name: str) -> VariableTracker:
         if name in ATTRIBUTES and hasattr(self.cls, name):
             return self.run(tx, lambda stream: getattr(stream, name))
-        if name == "__class__":
-            return tx.class_of(self.cls)                        # type: ignore[no-any-return]
-        raw = tx.c_method_of(self.cls, name)
-        if raw is not None:
-            return tx.bound_c_method(self, raw)                 # type: ignore[no-any-return]
-        if not hasattr(self.cls, name):
-            attribute_error(tx, self, name)
         return super().tp_getattro(tx, name)
 
     def tp_iter(self, tx: Any) -> VariableTracker:

@@ -10,13 +10,13 @@ from minidynamo.model.tables import builds, meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.protocol.attrs import attribute_error
 from minidynamo.sources import Attr
-from minidynamo.variables.bases import HashedByIdentity
+from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
 from minidynamo.variables.constants import ConstantVariable
 
 NAMES = ("tb_next", "tb_frame", "tb_lasti", "tb_lineno")
 
 
-class TracebackVariable(HashedByIdentity):
+class TracebackVariable(TypeAttributesOnly, HashedByIdentity):
     """An entry made while tracing; only raising for real can make it again.  `frame` is None for a hidden one."""
 
     __slots__ = ("frame", "line", "next", "lasti", "made_at")
@@ -49,10 +49,7 @@ class TracebackVariable(HashedByIdentity):
             if self.lasti is None:
                 tx.stop(reasons.DUNDER_TRACEBACK, text=".tb_lasti")
             return ConstantVariable(self.lasti)
-        if name == "__class__":
-            return tx.wrap(types.TracebackType)
-        raw = tx.c_method_of(types.TracebackType, name)
-        return attribute_error(tx, self, name) if raw is None else tx.bound_c_method(self, raw)
+        return super().tp_getattro(tx, name)
 
     def tp_setattro(self, tx: Any, name: str, value: VariableTracker | None) -> None:
         """tb_next_set."""

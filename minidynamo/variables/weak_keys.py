@@ -14,12 +14,11 @@ from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.variables.bases import HashedByIdentity
 from minidynamo.variables.classes import ClassVariable
-from minidynamo.variables.constants import ConstantVariable
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.sequences import ListVariable
 
-NONE = ConstantVariable(None)
 WeakKeys = weakref.WeakKeyDictionary
 OWN = frozenset(vars(WeakKeys()))
 
