@@ -177,9 +177,9 @@ NONE = ConstantVariable(None)
 
 
 class PassingLiteral(VariableTracker):
-    """A literal that Python makes between two graphs and that was another one again and again: a random number, a file's
+    """A literal made by Python between two graphs, and another one again and again: a random number, the name of a file.
 
-    name.  Only its type is guarded, so whoever looks at it does that in Python.
+    Only its type is guarded, so whoever looks at it does that in Python.
     """
 
     __slots__ = ("passing",)

@@ -1,4 +1,4 @@
-"""Python functions, bound methods, C functions and methods."""
+"""Python functions, bound methods and code objects."""
 from __future__ import annotations
 
 import types

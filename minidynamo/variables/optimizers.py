@@ -62,7 +62,7 @@ def sure(node: Any) -> bool:
 
 for kind_ in vars(torch.optim).values():
     init_ = vars(kind_).get("_init_group") if isinstance(kind_, type) else None
-    if isinstance(init_, types.FunctionType) and kind_ is not torch.optim.SGD:
+    if isinstance(init_, types.FunctionType) and kind_ is not torch.optim.SGD:      # whose step makes the state, not this
         declare_init(init_)
 
 
