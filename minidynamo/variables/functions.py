@@ -368,12 +368,12 @@ def call_marked(tx: Any, function: FunctionVariable, args: list, kwargs: dict) -
 
 
 def build_function(tx: Any, obj: types.FunctionType, source: Any) -> VariableTracker:
-    """Functions in namespaces are guarded by identity; elsewhere (closures made per call) by their code."""
+    """Functions are guarded by their code, in namespaces also by identity (elsewhere they may be made for each call)."""
+    tx.guard(CodeIs(source, obj.__code__))               # a function may be given another
     if isinstance(source, DictItem) or source.kind in ("global", "imported"):
         tx.guard(SameObject(source, obj))
     else:
         tx.guard(TypeIs(source, types.FunctionType))
-        tx.guard(CodeIs(source, obj.__code__))
         tx.guard(SameObject(Attr(source, "__globals__"), obj.__globals__))      # code may be shared
     return FunctionVariable(obj, obj.__code__, source)
 

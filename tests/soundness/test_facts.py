@@ -60,6 +60,19 @@ def globals_two():
     return [float(v[0]) for v in r] == [2,3,2,3,6,2]
 
 @case
+def functions_given_another_code():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+    scope: dict[str, Any] = {}
+    exec("def helper(x): return x + 1\ndef f(m, x): return helper(m(x))", scope)
+    model = Model()
+    return both(scope["f"], (nop, (model, x)), (nop, (model, x)),
+                (lambda: setattr(Model.forward, "__code__", (lambda self, x: x * 5).__code__), (model, x)),
+                (lambda: setattr(scope["helper"], "__code__", (lambda x: x - 7).__code__), (model, x)),
+                (nop, (model, x)))
+
+@case
 def globals_two_write():
     def f(x):
         global K
