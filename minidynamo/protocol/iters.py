@@ -13,7 +13,7 @@ def iterate(tx: Any, value: VariableTracker, sized: bool = False) -> Iterator[Va
     """Each item in turn, built; `sized`: C asks for the number of items first."""
     iterator = value.tp_iter(tx)
     if sized:
-        length_hint(tx, value)
+        ask_length(tx, value)
     step = iterator.tp_iternext
     limit = tx.config.max_loop_unroll
     count = 0
@@ -35,24 +35,31 @@ def listed(tx: Any, value: VariableTracker) -> list[VariableTracker]:
     items = value.fast_items and value.fast_items(tx)
     if items is None:
         return list(iterate(tx, value, sized=True))
-    length_hint(tx, value)
+    ask_length(tx, value)
     return list(items)
 
 
-def length_hint(tx: Any, value: VariableTracker) -> None:
-    """PyObject_LengthHint, for what it runs of the user's."""
-    if defines(value.py_type(), "__len__") \
-            and (not tx.overrides(value, "__len__") or tx.catching(TypeError, lambda: value.sq_length(tx)) is not None):
-        return
-    if not tx.overrides(value, "__length_hint__"):
-        return
+def ask_length(tx: Any, value: VariableTracker) -> None:
+    """The hint itself is of no use here, but the user's code that gives it has to run."""
+    if tx.overrides(value, "__len__", "__length_hint__"):
+        length_hint(tx, value)
+
+
+def length_hint(tx: Any, value: VariableTracker) -> VariableTracker | None:
+    """PyObject_LengthHint; None where there is no hint."""
+    cls = value.py_type()
+    length = tx.catching(TypeError, lambda: value.sq_length(tx)) if defines(cls, "__len__") else None
+    if length is not None or not defines(cls, "__length_hint__"):
+        return length
     hint = tx.catching(TypeError, lambda: tx.call(tx.special_method(value, "__length_hint__"), []))
     if hint is None or tx.not_implemented(hint) is NotImplemented:
-        return
+        return None
     if not issubclass(hint.py_type(), int):
-        tx.raise_(TypeError, f"__length_hint__ must be an integer, not {hint.py_type().__name__}")
-    if tx.builtin_part(hint).as_constant() < 0:
+        tx.raise_(TypeError, f"__length_hint__ must be an integer, not {tp_name(hint.py_type())}")
+    count = int(tx.builtin_part(hint).as_constant())
+    if count < 0:
         tx.raise_(ValueError, "__length_hint__() should return >= 0")
+    return tx.wrap(count)
 
 
 def unpack(tx: Any, value: VariableTracker, count: int) -> list[VariableTracker]:

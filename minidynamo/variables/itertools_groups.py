@@ -7,7 +7,6 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from minidynamo.base.text import tp_name
 from minidynamo.base.iterstate import set_state
 from minidynamo.model.tables import Methods, builds, meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -299,20 +298,8 @@ def call_length_hint(tx, obj, default=None, /):
     default = default or ConstantVariable(0)
     if not issubclass(default.py_type(), int):
         numbers.index(tx, default)
-    if hasattr(obj.py_type(), "__len__"):
-        length = tx.catching(TypeError, lambda: cmp.length(tx, obj))
-        if length is not None:
-            return length
-    if not hasattr(obj.py_type(), "__length_hint__"):
-        return default
-    result = tx.catching(TypeError, lambda: tx.call(tx.special_method(obj, "__length_hint__"), []))
-    if result is None or result.py_type() is type(NotImplemented):
-        return default
-    if not issubclass(result.py_type(), int):
-        tx.raise_(TypeError, f"__length_hint__ must be an integer, not {tp_name(result.py_type())}")
-    if inner(result).as_constant() < 0:
-        tx.raise_(ValueError, "__length_hint__() should return >= 0")
-    return ConstantVariable(int(inner(result).as_constant()))
+    hint = iters.length_hint(tx, obj)
+    return default if hint is None else hint
 
 
 @meaning(*[cls.__length_hint__ for cls in (  # type: ignore[attr-defined]
