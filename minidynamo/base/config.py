@@ -31,7 +31,7 @@ class Config(types.ModuleType):
     error_on_internal: bool = False              # a bug of ours raises InternalError instead of an eager run
 
     # ---- shapes and numbers
-    specialize_float: bool = True                # a Python float is a constant of the trace, until it was so twice in vain
+    specialize_float: bool = True                # a Python float is a constant of the trace, up to its third value at one place
     specialize_int: bool = False                 # an int argument is a constant for ever, never symbolic
     automatic_dynamic_shapes: bool = True        # a size or int that changed becomes symbolic (dynamic=None)
     assume_static_by_default: bool = True        # sizes are constants until they change or are marked
