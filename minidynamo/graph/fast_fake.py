@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils import _python_dispatch
 
 Key = tuple[Any, ...]
 
@@ -170,27 +170,30 @@ class Inside:
 
     def __init__(self, mode: FakeTensorMode) -> None:
         self.mode, self.avoids = mode, mode.avoid_device_init
-        self.entered: list[bool | None] = []        # what to put back; None where torch's own way was taken
+        self.entered: list[tuple[bool, bool] | None] = []       # what to put back; None where torch's own way was taken
         with mode:
             pass                                    # what torch does on the first entry only
 
     def __enter__(self) -> None:
         if torch._C._get_dispatch_mode(FAKE_KEY) is not None:
-            self.entered.append(None)
             self.mode.__enter__()
+            self.entered.append(None)
             return
-        self.entered.append(torch._C._only_lift_cpu_tensors())
+        # Calls of C alone, so that a stack that is deep enough to come in is deep enough to go out.
+        self.entered.append((torch._C._only_lift_cpu_tensors(), _python_dispatch._is_in_torch_dispatch_mode))
         if self.avoids:
             torch._C._set_only_lift_cpu_tensors(True)
-        TorchDispatchMode.__enter__(self.mode)
+        _python_dispatch._is_in_torch_dispatch_mode = True
+        torch._C._set_dispatch_mode(self.mode)
 
     def __exit__(self, *exc: Any) -> None:
         prior = self.entered.pop()
         if prior is None:
             self.mode.__exit__(*exc)
             return
-        TorchDispatchMode.__exit__(self.mode, *exc)
-        torch._C._set_only_lift_cpu_tensors(prior)
+        torch._C._unset_dispatch_mode(FAKE_KEY)
+        only_lift, _python_dispatch._is_in_torch_dispatch_mode = prior
+        torch._C._set_only_lift_cpu_tensors(only_lift)
 
 
 FAKE_KEY = torch._C._TorchDispatchModeKey.FAKE
