@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 
 import torch
 
@@ -90,3 +91,11 @@ def method_parts(x):
 
 def test_a_methods_own_slots_come_before_its_functions():
     check(method_parts, torch.ones(2), graphs=1)
+
+
+def test_a_class_made_by_c_on_the_heap_is_not_one_of_pythons():
+    """What it shows of itself is its own (a lock is no plain object with an address)."""
+    def f(x, lock):
+        return x + 1, str(lock), repr(lock), f"{lock}", lock == lock, bool(lock)
+
+    check(f, torch.ones(2), threading.Lock(), min_graphs=1)

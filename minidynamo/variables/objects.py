@@ -12,7 +12,8 @@ from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER, UNARY_DUNDER
 from minidynamo.model.tables import adopt, builds_when
 from minidynamo.model.variable import CannotRebuild, IdKey, NotConstant, VariableTracker, defines
 from minidynamo.protocol import attrs, compare, numbers
-from minidynamo.protocol.attrs import attribute_error, generic_getattr, generic_setattr, special_is_python, type_lookup
+from minidynamo.protocol.attrs import (
+    IMMUTABLE_TYPE, attribute_error, generic_getattr, generic_setattr, special_is_python, type_lookup)
 from minidynamo.sources import InstanceAttr, PlainInstanceAttr
 from minidynamo.sources.source import instance_dict
 from minidynamo.variables.constants import ConstantVariable
@@ -479,7 +480,7 @@ IMMUTABLE_BASES = (tuple, frozenset, str, bytes, int, float, complex)
 def builtin_base(cls: type) -> type:
     """The most derived builtin class an instance's memory comes from."""
     for klass in cls.__mro__:
-        if is_static(klass) or adopt(klass):
+        if klass.__flags__ & IMMUTABLE_TYPE or adopt(klass):        # a class statement makes none that is immutable
             return klass
     return object
 

@@ -151,7 +151,7 @@ class TwisterMethods(Methods, of=Twister):
 INSTANCE_KINDS[Twister] = RandomVariable
 
 
-@builds_when("random generator", lambda obj: isinstance(obj, Twister) and type(obj) is not Twister, before=("user object",))
+@builds_when("random generator", lambda obj: issubclass(type(obj), Twister) and type(obj) is not Twister, before=("user object",))
 def build_random(tx: Any, obj: Any, source: Any) -> VariableTracker:
     tx.guard(TypeIs(source, type(obj)))
     return RandomVariable(type(obj), obj, source)
