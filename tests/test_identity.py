@@ -101,4 +101,4 @@ def test_identity_of_what_the_caller_gives():
 
     counter = CompileCounter()
     assert same(run(lambda fn: fn), run(minidynamo.optimize(backend=counter)))
-    assert counter.frame_count == 4
+    assert counter.frame_count == 3

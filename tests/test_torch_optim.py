@@ -207,3 +207,15 @@ def test_zero_grad_to_zeros():
         return optimizer, model, torch.ones(2, 3)
 
     check(f, make=fresh, min_graphs=1)
+
+
+def test_after_torchs_own_frontend_has_wrapped_the_optimizers():
+    """torch.compile keeps ``_init_group`` from itself, for the whole process, once it has compiled anything."""
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(3))
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.Adam([weight], 0.1)
+    weight.grad = torch.ones(3)
+    minidynamo.reset()
+    minidynamo.optimize(optimizer.step, fullgraph=True)()
+    assert minidynamo.counters["stats"]["unique_graphs"] == 1
+    assert not torch.equal(weight, torch.ones(3))

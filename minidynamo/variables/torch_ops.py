@@ -213,8 +213,9 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
         return tx.call_opaque(fn, *declared, args, kwargs)
     if fn in marks.DOORS:
         tx.stop(reasons.NONSTRICT_INSIDE, name=fn.__name__)
-    if getattr(fn, "__code__", None) is TORCH_DISABLED:
-        return call_torch_disabled(tx, fn, args, kwargs)
+    inside = kept_out(fn)
+    if inside is not None:
+        return call_torch_disabled(tx, inside, args, kwargs)
     if fn in marks.COMPILING:
         return ConstantVariable(True)
     if fn in marks.BREAKS:
@@ -226,9 +227,20 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
 TORCH_DISABLED = torch._disable_dynamo(lambda: None).__code__
 
 
-def call_torch_disabled(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker | None:
+def kept_out(fn: Any) -> Any:
+    """The function inside what torch wraps around its own functions to keep them out of its own frontend; None for others.
+
+    Optimizers are wrapped once torch's own frontend compiles something in the process.
+    """
+    if getattr(fn, "__code__", None) is TORCH_DISABLED:
+        return fn.__wrapped__
+    if isinstance(fn, types.FunctionType) and "_torchdynamo_disable" in vars(fn) and fn.__module__.startswith("torch.optim."):
+        return vars(fn).get("_torchdynamo_orig_callable")
+    return None
+
+
+def call_torch_disabled(tx: Any, inside: Any, args: list, kwargs: dict) -> VariableTracker | None:
     """A function torch keeps out of its own frontend, by its rule here (torch wraps ``manual_seed`` late) or by its body."""
-    inside = fn.__wrapped__
     rule = TORCH_RULES.get(inside)
     result = None if rule is None else rule(tx, *args, **kwargs)
     if result is None:
