@@ -218,3 +218,18 @@ def test_warnings_come_once():
             warnings.simplefilter("always")
             compiled(torch.ones(3, 3))
         assert len(seen) == 1 and "target size" in str(seen[0].message)
+
+
+def test_in_place_operators_over_one_memory_are_pythons():
+    """Whether the written and the read parts overlap is found out by the operation itself."""
+    def f(x, seen):
+        seen.append("before")
+        low, high = x[:-1], x[1:]
+        try:
+            low += high
+        except RuntimeError as error:
+            return x * 2, str(error)
+        return x
+
+    found = check(f, torch.arange(4.0), [], min_graphs=1)
+    assert found.breaks["MD0105"] == 1

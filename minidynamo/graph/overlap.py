@@ -12,6 +12,8 @@ from minidynamo.graph.tape import Node
 # These copy, or write what does not depend on the old content.
 TOLERANT = frozenset({"copy_", "fill_", "zero_", "set_", "resize_", "resize_as_", "detach_", "requires_grad_", "unsqueeze_",
                       "squeeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "as_strided_"})
+OPERATORS = frozenset({"iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor",
+                       "ilshift", "irshift"})
 
 
 def may_overlap(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -19,7 +21,8 @@ def may_overlap(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     out = kwargs.get("out")
     if out is None:
         name = target if isinstance(target, str) else getattr(target, "__name__", "")
-        if not name.endswith("_") or name.endswith("__") or name in TOLERANT or not args:
+        in_place = name.endswith("_") and not name.endswith("__") and name not in TOLERANT or name in OPERATORS
+        if not in_place or not args:
             return False
         out, args = args[0], args[1:]
     written = fakes_in(out)
