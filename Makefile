@@ -42,7 +42,7 @@ bench: $(READY)
 	$(PY) benchmarks/code.py
 
 fuzz: $(READY)
-	$(PY) -m tests.soundness.fuzz $(N)
+	$(PY) -m tests.soundness.fuzz $(N) $(SEED)
 
 full: $(READY)
 	MINIDYNAMO_FULL=1 $(PY) -m pytest -q -n $(WORKERS) --dist worksteal

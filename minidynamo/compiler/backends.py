@@ -58,7 +58,7 @@ def resolve(backend: str | Backend, mode: str | None = None, options: dict[str, 
     found = BACKENDS.get(backend)
     if found is not None:
         if mode not in (None, "default") or options:
-            raise UserError(f"the backend {backend!r} takes no mode and no options")
+            raise UserError(f"the backend {backend!r} takes no mode and no options; backend=\"inductor\" does")
         return found, backend
     if backend == INDUCTOR:
         return _Lazy(lambda: torch._TorchCompileInductorWrapper(mode or "default", options, dynamic)), backend
@@ -80,7 +80,7 @@ def _torch_backend(name: str, mode: str | None, options: dict[str, Any] | None, 
     if name == "aot_eager":
         return _Lazy(make)
     if name not in torch.compiler.list_backends(()):
-        raise UserError(f"no backend is called {name!r}; there are {', '.join(list_backends())}")
+        raise UserError(f"no backend is called {name!r}; there are {', '.join(list_backends())}, and aot_eager")
     return make()
 
 

@@ -17,6 +17,7 @@ OPAQUE = "minidynamo.opaque(fn, when=\"now\" or \"later\") says how the call may
 REPORT = "please report it, with the message below and a small program"
 USE_WHERE = "torch.where or torch.cond expresses both sides inside one graph"
 SCALARS = "config.capture_scalar_outputs = True keeps the number symbolic"
+SIZES = "config.capture_dynamic_output_shape_ops = True does so for sizes that come from data (nonzero, masks)"
 PASS_IN = "pass the value in as an argument"
 EAGER_FRAME = "the frame runs as plain Python; functions it calls are still compiled"
 
@@ -27,7 +28,7 @@ GRAPH_BREAK_ASKED = Reason(
     hints=("remove the call once it has served its purpose",), fields=("msg",), category="user asked")
 DISABLED_FUNCTION = Reason(
     "MD0002", "call of a disabled function",
-    "`{name}` is marked with minidynamo.disable, so Python runs it between two graphs.",
+    "`{name}` is marked with a disable (minidynamo's or torch.compiler's), so Python runs it between two graphs.",
     hints=("remove the mark, or move the call to the edge of the compiled function",),
     fields=("name",), category="user asked")
 OPAQUE_NOW = Reason(
@@ -37,7 +38,7 @@ OPAQUE_NOW = Reason(
     fields=("name",), category="user asked")
 DISABLED_FRAME = Reason(
     "MD0004", "function is disabled",
-    "`{name}` is marked with minidynamo.disable, so its frames run as plain Python.",
+    "`{name}` is marked with a disable (minidynamo's or torch.compiler's), so its frames run as plain Python.",
     no_hint="this is what the mark asks for", fields=("name",), category="user asked")
 FORCED_BREAK = Reason(
     "MD0006", "break asked for by a test",
@@ -108,7 +109,7 @@ DATA_DEPENDENT_BRANCH = Reason(
 DATA_DEPENDENT_VALUE = Reason(
     "MD0202", "Python number from a tensor",
     "`{op}` makes a Python value from data that is known only when the graph runs.",
-    hints=("keep the value as a tensor", SCALARS), fields=("op",), category="data-dependent")
+    hints=("keep the value as a tensor", SCALARS, SIZES), fields=("op",), category="data-dependent")
 DATA_DEPENDENT_SHAPE_TEST = Reason(
     "MD0204", "size from data decides",
     "`{text}` asks about a size or number that came from data: {guard}",

@@ -214,6 +214,8 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
     if fn in marks.DOORS:
         tx.stop(reasons.NONSTRICT_INSIDE, name=fn.__name__)
     inside = kept_out(fn)
+    if inside is None and isinstance(fn, types.FunctionType) and "_torchdynamo_disable" in vars(fn):
+        tx.stop(reasons.DISABLED_FUNCTION, name=fn.__qualname__)
     if inside is not None:
         return call_torch_disabled(tx, inside, args, kwargs)
     if fn in marks.COMPILING:
