@@ -6,6 +6,7 @@ from typing import Any
 
 from minidynamo.model.tables import polyfill
 
+
 @polyfill(functools.reduce)
 def reduce(function: Any, sequence: Any, /, *initial: Any) -> Any:
     """functools_reduce."""

@@ -21,7 +21,7 @@ from minidynamo.protocol.attrs import describe, type_lookup
 from minidynamo.variables.bases import HashedByIdentity, TypeAttributesOnly
 from minidynamo.variables.classes import ClassVariable, lookup_in
 from minidynamo.variables.constants import LITERAL_TYPES, ConstantVariable
-from minidynamo.variables.descriptors import ClassMethodVariable, PropertyVariable, StaticMethodVariable
+from minidynamo.variables.descriptors import DescriptorVariable, ClassMethodVariable, PropertyVariable, StaticMethodVariable
 from minidynamo.variables.exceptions import make_exception
 from minidynamo.variables.functions import FunctionVariable
 from minidynamo.variables.mappings import DictVariable
@@ -206,8 +206,7 @@ def is_abstract(tx: Any, value: VariableTracker) -> bool:
     if isinstance(value, FunctionVariable):
         mark = value.fields.get("__isabstractmethod__") or (value.fn is not None and vars(value.fn).get("__isabstractmethod__"))
         return mark is not None and mark is not False
-    parts = value.part_values(tx) if hasattr(value, "part_values") else []
-    return any(is_abstract(tx, part) for part in parts)
+    return isinstance(value, DescriptorVariable) and any(is_abstract(tx, part) for part in value.part_values(tx))
 
 
 _GRAVES: dict[type, type] = {}

@@ -69,7 +69,6 @@ class WeakrefVariable(TypeAttributesOnly):
             return tx.unsupported(self, f"{symbol} of an object that is gone")
         return compare.compare(tx, symbol, mine, theirs)
 
-
     def tp_hash(self, tx: Any) -> VariableTracker:
         """weakref_hash: the object's; one that is gone has it only if it was asked for before."""
         found = self.target(tx)
