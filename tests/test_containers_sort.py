@@ -80,3 +80,21 @@ def test_cmp_to_key_ascii_and_formatter():
         text = string.Formatter().format("{0} {name!r:>5} {2[a].real}", 1, 2, {"a": 3}, name="z")
         return sorted([3, 1, 2], key=key), seen, max([1, 5, 2], key=key), key(1) < key(2), key(4).obj, ascii("é"), text, x + 1
     assert not check(fn, X, graphs=1).breaks
+
+
+def test_a_list_that_is_put_back_as_it_was_while_it_is_sorted():
+    """What the key or comparison puts in and takes out again is seen all the same."""
+    def f(x):
+        texts = []
+        for change in (lambda items: (items.append(3), items.pop()), lambda items: (items.append(3), items.clear()),
+                       lambda items: (items.insert(0, 1), items.__delitem__(0)), lambda items: items.extend([]),
+                       lambda items: items.clear(), lambda items: (items.extend([1, 2]), items.clear())):
+            items = [2, 1]
+            try:
+                items.sort(key=lambda value: (change(items), value)[1])
+            except ValueError as error:
+                texts.append(str(error))
+            texts.append(list(items))
+        return x + 1, texts
+
+    check(f, torch.ones(2), graphs=1)

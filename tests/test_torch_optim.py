@@ -36,7 +36,9 @@ def step(optimizer):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_step(name):
-    check(step, make=lambda: (made(*OPTIMIZERS[name])[1],), min_graphs=1, cached=False, tol=1e-5)
+    fused = name == "fused"             # torch cannot functionalize its fused operators, so the work itself is Python's
+    found = check(step, make=lambda: (made(*OPTIMIZERS[name])[1],), min_graphs=0 if fused else 1, cached=False, tol=1e-5)
+    assert bool(found.breaks["MD0401"]) is fused
 
 
 def test_later_steps_are_cached():

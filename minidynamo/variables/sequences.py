@@ -372,18 +372,32 @@ class ListMethods(Methods, of=list):
         """list_sort_impl: the list is empty meanwhile, and gets its items back also when a comparison raises."""
         me = inner(self)
         items = [real(tx, i) for i in me.items]
-        meanwhile: list[VariableTracker] = []
+        meanwhile = Emptied()
         me.store(tx, meanwhile)
         try:
             sort_items(tx, items, key, reverse)
         except Raised:
             me.store(tx, items)
             raise
-        changed = me.items is not meanwhile or meanwhile
+        changed = me.items is not meanwhile or meanwhile.used
         me.store(tx, items)
         if changed:
             tx.raise_(ValueError, "list modified during sort")
         return tx.wrap(None)
+
+
+class Emptied(list):
+    """The items of a list while it is sorted: they know of any that came, also if it has gone again (``allocated`` in C)."""
+
+    used = False
+
+    def append(self, value: Any) -> None:
+        self.used = True
+        super().append(value)
+
+    def __setitem__(self, at: Any, values: Any) -> None:
+        self.used = self.used or bool(values)
+        super().__setitem__(at, values)
 
 
 class TupleMethods(Methods, of=tuple):
