@@ -58,7 +58,8 @@ def resumes_of(code: CodeType) -> dict[Shape, CodeType]:
     key = id(code)
     entry = RESUMES.get(key)
     if entry is None or entry[0]() is not code:
-        entry = RESUMES[key] = (weakref.ref(code, lambda _: RESUMES.pop(key, None)), {})
+        # `pop` is held: the module may be gone by then, at the end of the process
+        entry = RESUMES[key] = (weakref.ref(code, lambda _, pop=RESUMES.pop: pop(key, None)), {})      # type: ignore[misc]
     return entry[1]
 
 

@@ -128,8 +128,9 @@ def drained(root: Any) -> list[Any]:
     return found
 
 
-# A class (or C wrapper) that a call makes is another one each time, and what was compiled for the last does not fit it.
-MAKES_CLASSES = re.compile(r"class |type\('K'|lru_cache|id\(o|logged")
+# A class (or C wrapper) that a call makes is another one each time, and what was compiled for the last does not fit it; nor does a
+# text that shows where an iterator is.
+MAKES_CLASSES = re.compile(r"class |type\('K'|lru_cache|id\(o|logged|str\((it|gen)")
 USED = {"zip", "map", "filter", "enumerate", "generator", "chain", "islice", "callable_iterator", "accumulate", "I", "iterator",
         "reversed", "repeat", "zip_longest", "product"}
 
