@@ -62,7 +62,8 @@ _OWN: dict[int, tuple[weakref.ref[CodeType], Program]] = {}
 def remember(code: CodeType, program: Program) -> None:
     """`code` was assembled from `program`: decoding it gives that very program, indices and memo included."""
     key = id(code)
-    _OWN[key] = (weakref.ref(code, lambda _: _OWN.pop(key, None)), program)
+    # `pop` is held: the module may be gone by then, at the end of the process
+    _OWN[key] = (weakref.ref(code, lambda _, pop=_OWN.pop: pop(key, None)), program)       # type: ignore[misc]
 
 
 def remembered(code: CodeType) -> Program | None:
