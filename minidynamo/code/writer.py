@@ -97,6 +97,12 @@ class Writer:
         if not version.null_first:
             self.op("PUSH_NULL")
 
+    def begin_call_of(self, function: object) -> None:
+        """Before the arguments of a call of an object that we own."""
+        self.begin_call()
+        self.load_object_unchecked(function)
+        self.callable_done()
+
     def call(self, n: int, names: Sequence[str] = ()) -> None:
         """Call with ``n`` arguments, the last of which have ``names``."""
         if len(names) > n:

@@ -70,9 +70,7 @@ def check_entry(out: Restore, tx: Any) -> Label | None:
         return None
     original = out.label()
     if scope.seen or scope.written:
-        out.begin_call()
-        out.load_object_unchecked(globals)
-        out.callable_done()
+        out.begin_call_of(globals)
         out.call(0)
         out.load_object_unchecked(scope.mapping)
         out.op("IS_OP", False)
@@ -100,14 +98,10 @@ def run_graph(out: Restore, lowered: Any, call: Any, failed: Label | None) -> No
 
 def call_graph(out: Restore, lowered: Any, call: Any) -> None:
     out.share_steps([node.source for node in lowered.inputs if node.source is not None])
-    out.begin_call()
-    out.load_object_unchecked(call)
-    out.callable_done()
+    out.begin_call_of(call)
     for node in lowered.inputs:
         if node.meta and node.meta.get("float_as_tensor"):
-            out.begin_call()
-            out.load_object_unchecked(scalar_tensor)
-            out.callable_done()
+            out.begin_call_of(scalar_tensor)
             out.load_source(node.source)
             out.call(1)
         else:
@@ -120,9 +114,7 @@ def check_assumptions(out: Restore, assumptions: list[Any], failed: Label | None
     """Branches that were taken to go on are looked at before anything else is done."""
     assert failed is not None
     with out.protected(failed, 0):
-        out.begin_call()
-        out.load_object_unchecked(rerun.check_assumptions)
-        out.callable_done()
+        out.begin_call_of(rerun.check_assumptions)
         out.load_const(tuple(assumption.truth for assumption in assumptions))
         for assumption in assumptions:
             out.graph_output(assumption.value.node)
@@ -133,17 +125,13 @@ def check_assumptions(out: Restore, assumptions: list[Any], failed: Label | None
 def compute_numbers(out: Restore) -> None:
     """Sizes and numbers of the inputs that the new code needs, read before anything can change them."""
     for at, (expr, formula) in enumerate(out.plan.numbers.items()):
-        out.begin_call()
-        out.load_object_unchecked(formula.function)
-        out.callable_done()
+        out.begin_call_of(formula.function)
         for source, accessor in formula.reads:
             reader = READERS.get(accessor[0])
             if reader is None:
                 out.load_source(source)
                 continue
-            out.begin_call()
-            out.load_object_unchecked(reader)
-            out.callable_done()
+            out.begin_call_of(reader)
             out.load_source(source)
             for part in accessor[1:]:
                 out.load_const(part)
@@ -168,9 +156,7 @@ def ambient(out: Restore, tx: Any) -> None:
 
 def set_state(out: Restore, settings: list[Any]) -> None:
     for setter, args in settings:
-        out.begin_call()
-        out.load_object_unchecked(setter)
-        out.callable_done()
+        out.begin_call_of(setter)
         for part in args:
             out.load_object_unchecked(part)
         out.call(len(args))
@@ -252,9 +238,7 @@ def let_go(out: Restore, trace: Any, locals_: dict[str, str]) -> None:
 def check_bound(out: Restore, name: str, protect: Any) -> None:
     """In a resume function the frame's own cell is a free variable: CPython's words for an empty one would be others."""
     bound = out.label()
-    out.begin_call()
-    out.load_object_unchecked(unbound_error)
-    out.callable_done()
+    out.begin_call_of(unbound_error)
     out.op("LOAD_CELL", name)
     out.load_const(name)
     out.call(2)
@@ -374,9 +358,7 @@ def make_tail(out: Restore) -> None:
     """Stack: function, arguments.  Return them as a Tail."""
     out.op("BUILD_TUPLE", 2)
     out.op("STORE_LOCAL", "___tail")
-    out.begin_call()
-    out.load_object_unchecked(Tail)
-    out.callable_done()
+    out.begin_call_of(Tail)
     out.op("LOAD_LOCAL", "___tail")
     out.call(1)
     empty(out, ["___tail"])
@@ -416,9 +398,7 @@ def drive(out: Restore) -> None:
     with out.protected(failed, 0):
         out.op("CALL_FUNCTION_EX", False)
     out.op("STORE_LOCAL", "___r")
-    out.begin_call()
-    out.load_object_unchecked(type)
-    out.callable_done()
+    out.begin_call_of(type)
     out.op("LOAD_LOCAL", "___r")
     out.call(1)
     out.load_object_unchecked(Tail)

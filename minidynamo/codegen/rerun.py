@@ -49,9 +49,7 @@ def graph_failed(out: Any, tx: Any, original: Label | None, kept: Kept | None, s
         out.op("RERAISE", 0)
         return
     out.op("STORE_LOCAL", "___error")
-    out.begin_call()
-    out.load_object_unchecked(must_be_error)
-    out.callable_done()
+    out.begin_call_of(must_be_error)
     out.op("LOAD_LOCAL", "___error")
     out.op("DELETE_LOCAL", "___error")      # or the error would hold the frame that holds it
     out.call(1)
@@ -101,9 +99,7 @@ def forget_frame(error: BaseException) -> None:
 def leave_by_error(out: Any) -> None:
     """The stack holds an exception that a frame standing for this one raised."""
     out.op("STORE_LOCAL", "___error")
-    out.begin_call()
-    out.load_object_unchecked(forget_frame)
-    out.callable_done()
+    out.begin_call_of(forget_frame)
     out.op("LOAD_LOCAL", "___error")
     out.call(1)
     out.op("POP")
@@ -115,9 +111,7 @@ def leave_by_error(out: Any) -> None:
 def original_code(out: Any, program: Program) -> None:
     """Call the original code with what the parameters hold, and return what it returns."""
     code = program.code or program.memo["assembled"]()
-    out.begin_call()
-    out.load_object_unchecked(Original(code))
-    out.callable_done()
+    out.begin_call_of(Original(code))
     for name in program.freevars:
         out.op("LOAD_CELL", name)
     out.op("BUILD_TUPLE", len(program.freevars))

@@ -159,17 +159,13 @@ class Restore(Writer):
     # ---- helpers that kinds use
     def call_function(self, function: Callable[..., Any], *values: Any) -> None:
         """``function(*values)``; values are trackers, or literals."""
-        self.begin_call()
-        self.load_object_unchecked(function)
-        self.callable_done()
+        self.begin_call_of(function)
         for value in values:
             if isinstance(value, VariableTracker):
                 self.load(value)
             else:
                 self.load_const(value)
         self.call(len(values))
-
-    call_method = call_function
 
     def set_attribute(self, obj: VariableTracker, name: str, value: VariableTracker | None,
                       base: type = object) -> None:
@@ -182,9 +178,7 @@ class Restore(Writer):
 
     def delete_cell(self, name: str) -> None:
         self.op("LOAD_CELL", name)
-        self.begin_call()
-        self.load_object_unchecked(empty_cell)
-        self.callable_done()
+        self.begin_call_of(empty_cell)
         self.op("LOAD_CELL", name)
         self.call(1)
         self.op("POP")
@@ -210,9 +204,7 @@ class Restore(Writer):
 
     def make_foreign_function(self, function: FunctionVariable) -> None:
         """A function made in an inlined frame of another module."""
-        self.begin_call()
-        self.load_object_unchecked(function_in)
-        self.callable_done()
+        self.begin_call_of(function_in)
         self.load_object_unchecked(function.code)
         self.load_object_unchecked(function.made_scope.mapping)
         for bit in (DEFAULTS, KWDEFAULTS, ANNOTATIONS, CLOSURE):

@@ -139,9 +139,7 @@ def emit_keep(out: Any, kept: Kept) -> None:
     """Before the graph is called."""
     if not kept.sources and not kept.random:
         return
-    out.begin_call()
-    out.load_object_unchecked(keep)
-    out.callable_done()
+    out.begin_call_of(keep)
     out.load_const(kept.random)
     for source in kept.sources:
         source.load(out)
@@ -159,9 +157,7 @@ def emit_restore(out: Any, kept: Kept) -> None:
     """After it has failed."""
     if not kept.sources and not kept.random:
         return
-    out.begin_call()
-    out.load_object_unchecked(Snapshot.restore)
-    out.callable_done()
+    out.begin_call_of(Snapshot.restore)
     out.op("LOAD_LOCAL", LOCAL)
     out.call(1)
     out.op("POP")

@@ -87,9 +87,7 @@ def take_stack(out: Restore, stack: str) -> list[str]:
         letter = stack[at]
         name = f"___s{at}"
         if letter == "e":
-            out.begin_call()
-            out.load_object_unchecked(current_exception)
-            out.callable_done()
+            out.begin_call_of(current_exception)
             out.call(0)
             out.op("STORE_LOCAL", name)
             out.op("POP_EXCEPT")

@@ -250,9 +250,7 @@ class Step(Source):
 
     def load_call(self, out: Any, function: Callable[..., Any], *constants: Any) -> None:
         """``function(base, *constants)``."""
-        out.begin_call()
-        out.load_object_unchecked(function)
-        out.callable_done()
+        out.begin_call_of(function)
         out.load_source(self.base)
         for constant in constants:
             out.load_const(constant)

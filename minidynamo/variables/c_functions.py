@@ -170,9 +170,7 @@ class BoundCMethodVariable(VariableTracker):
         return [self.obj]
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(bind_raw)
-        out.callable_done()
+        out.begin_call_of(bind_raw)
         out.load_object_unchecked(self.raw)
         out.load(self.obj)
         out.call(2)

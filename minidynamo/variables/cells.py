@@ -45,18 +45,10 @@ class CellVariable(VariableTracker):
 
     # ---- making it again
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(types.CellType)
-        out.callable_done()
-        for value in self.children():
-            out.load(value)
-        out.call(len(self.children()))
+        out.call_function(types.CellType, *self.children())
 
     def create(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(types.CellType)
-        out.callable_done()
-        out.call(0)
+        out.call_function(types.CellType)
 
     def fill(self, out: Any) -> None:
         if self.contents is not None:

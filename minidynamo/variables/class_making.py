@@ -59,9 +59,7 @@ class MadeClassVariable(ClassVariable):
         return [self.meta, *self.bases, *self.early.values(), *[v for v in written if v is not None]]
 
     def create(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(new_class)
-        out.callable_done()
+        out.begin_call_of(new_class)
         out.load(self.meta)
         out.load_const(self.cls.__name__)
         for base in self.bases:

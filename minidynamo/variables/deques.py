@@ -43,10 +43,10 @@ class DequeVariable(ListVariable):
         self.write(out, "extend", self.items)
 
     def write_into(self, out: Any, holder: VariableTracker) -> None:
-        out.call_method(deque.__init__, holder, (), self.maxlen)
+        out.call_function(deque.__init__, holder, (), self.maxlen)
         out.op("POP")
         for item in self.items:
-            out.call_method(deque.append, holder, item)
+            out.call_function(deque.append, holder, item)
             out.op("POP")
 
     def replay(self, out: Any) -> None:
@@ -57,10 +57,10 @@ class DequeVariable(ListVariable):
         if not self.version:                # only items were assigned: an iterator of the caller's goes on
             for at, (now, before) in enumerate(zip(self.items, kept)):
                 if now is not before:
-                    out.call_method(deque.__setitem__, self, at, now)
+                    out.call_function(deque.__setitem__, self, at, now)
                     out.op("POP")
             return
-        out.call_method(deque.clear, self)
+        out.call_function(deque.clear, self)
         out.op("POP")
         self.write(out, "extend", self.items)
 
@@ -68,9 +68,7 @@ class DequeVariable(ListVariable):
         return self.items
 
     def write(self, out: Any, method: str, items: list[VariableTracker]) -> None:
-        out.begin_call()
-        out.load_object_unchecked(getattr(deque, method))
-        out.callable_done()
+        out.begin_call_of(getattr(deque, method))
         out.load(self)
         for item in items:
             out.load(item)

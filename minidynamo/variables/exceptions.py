@@ -119,13 +119,7 @@ class ExceptionVariable(ObjectVariable):
     def create(self, out: Any) -> None:
         if self.obj is not None and self.source is None:
             raise CannotRebuild(self, "an exception object without a path")
-        out.begin_call()
-        out.load_object_unchecked(builtin_exception(self.cls).__new__)
-        out.callable_done()
-        out.load(out.tx.class_of(self.cls))
-        for arg in self.args:
-            out.load(arg)
-        out.call(1 + len(self.args))
+        out.call_function(builtin_exception(self.cls).__new__, out.tx.class_of(self.cls), *self.args)
 
     def rebuild(self, out: Any) -> None:
         if self.raised_at is not None:

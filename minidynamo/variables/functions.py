@@ -408,12 +408,7 @@ class BoundMethodVariable(VariableTracker):
         return [self.function, self.obj]
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(types.MethodType)
-        out.callable_done()
-        out.load(self.function)
-        out.load(self.obj)
-        out.call(2)
+        out.call_function(types.MethodType, self.function, self.obj)
 
     def tp_call(self, tx: Any, args: list, kwargs: dict) -> VariableTracker:
         return real(tx, self.function).tp_call(tx, [real(tx, self.obj), *args], kwargs)

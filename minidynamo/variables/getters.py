@@ -35,9 +35,7 @@ class GetterVariable(HashedByIdentity, TypeAttributesOnly):
         return [*self.args, *self.kwargs.values()]
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(self.cls)
-        out.callable_done()
+        out.begin_call_of(self.cls)
         for value in self.children():
             out.load(value)
         out.call(len(self.args) + len(self.kwargs), tuple(self.kwargs))

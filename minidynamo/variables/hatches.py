@@ -86,9 +86,7 @@ class DeferredCall(Changed):
             raise CannotRebuild(self, "a tensor given to a deferred call is changed in place later")  # type: ignore[arg-type]
 
     def replay(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(self.fn)
-        out.callable_done()
+        out.begin_call_of(self.fn)
         for value in self.children():
             out.load(value)
         out.call(len(self.args) + len(self.kwargs), tuple(self.kwargs))

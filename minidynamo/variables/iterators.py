@@ -162,12 +162,7 @@ class RangeIterator(IteratorVariable):
 
     def rebuild(self, out: Any) -> None:
         rest = self.rest()
-        out.begin_call()
-        out.load_object_unchecked(range)
-        out.callable_done()
-        for part in (rest.start, rest.stop, rest.step):
-            out.load_const(part)
-        out.call(3)
+        out.call_function(range, rest.start, rest.stop, rest.step)
         out.op("GET_ITER")
 
 
@@ -319,9 +314,7 @@ class ZipIterator(IteratorVariable):
                 tx.raise_(ValueError, f"zip() argument {later + 1} is longer than argument{plural}{later}")
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(zip)
-        out.callable_done()
+        out.begin_call_of(zip)
         for iterator in self.iterators:
             out.load(iterator)
         if self.strict:
@@ -354,12 +347,7 @@ class MapIterator(IteratorVariable):
         return tx.call(function, items)
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(map)
-        out.callable_done()
-        for value in self.children():
-            out.load(value)
-        out.call(1 + len(self.iterators))
+        out.call_function(map, *self.children())
 
 
 class FilterIterator(IteratorVariable):
@@ -384,12 +372,7 @@ class FilterIterator(IteratorVariable):
         return None
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(filter)
-        out.callable_done()
-        out.load(self.function)
-        out.load(self.iterator)
-        out.call(2)
+        out.call_function(filter, self.function, self.iterator)
 
 
 class EnumerateIterator(IteratorVariable):
@@ -413,12 +396,7 @@ class EnumerateIterator(IteratorVariable):
         return TupleVariable([count, item])
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(enumerate)
-        out.callable_done()
-        out.load(self.iterator)
-        out.load(self.count)
-        out.call(2)
+        out.call_function(enumerate, self.iterator, self.count)
 
 
 MAKE_TUPLES = (EnumerateIterator, ZipIterator)
@@ -494,12 +472,7 @@ class CallIterator(IteratorVariable):
     def rebuild(self, out: Any) -> None:
         if self.function is None:
             raise CannotRebuild(self, "an exhausted callable iterator")
-        out.begin_call()
-        out.load_object_unchecked(iter)
-        out.callable_done()
-        out.load(self.function)
-        out.load(self.sentinel)
-        out.call(2)
+        out.call_function(iter, self.function, self.sentinel)
 
 
 # ---------------------------------------------------------------- iterators of the caller's

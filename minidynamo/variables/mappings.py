@@ -93,13 +93,7 @@ class DictVariable(Unhashable, TypeAttributesOnly):
                 self.write(out, "__setitem__", key, value)
 
     def write(self, out: Any, method: str, *values: VariableTracker) -> None:
-        out.begin_call()
-        out.load_object_unchecked(getattr(self.owner, method))
-        out.callable_done()
-        out.load(self)
-        for value in values:
-            out.load(value)
-        out.call(1 + len(values))
+        out.call_function(getattr(self.owner, method), self, *values)
         out.op("POP")
 
     # ---- reading
@@ -316,11 +310,7 @@ class DictViewVariable(VariableTracker):
         return tx.dict_iterator(self.mapping, self.what, True)
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(getattr(inner(self.mapping).owner, self.what))
-        out.callable_done()
-        out.load(self.mapping)
-        out.call(1)
+        out.call_function(getattr(inner(self.mapping).owner, self.what), self.mapping)
 
     def fast_items(self, tx: Any) -> list[VariableTracker] | None:
         entries = list(inner(self.mapping).entries.values())

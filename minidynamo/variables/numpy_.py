@@ -76,9 +76,7 @@ class KnownArrayVariable(VariableTracker):
         return []
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(copied)
-        out.callable_done()
+        out.begin_call_of(copied)
         out.load_object_unchecked(self.value)
         out.call(1)
 

@@ -143,9 +143,7 @@ class ObjectVariable(VariableTracker):
             self.inner.create_holder(out, out.tx.class_of(self.cls))
             return
         base = builtin_base(self.cls)
-        out.begin_call()
-        out.load_object_unchecked(base.__new__)
-        out.callable_done()
+        out.begin_call_of(base.__new__)
         out.load(out.tx.class_of(self.cls))
         count = 1
         if self.inner is not None and base in IMMUTABLE_BASES:
@@ -490,13 +488,11 @@ def fill_builtin_part(out: Any, obj: ObjectVariable) -> None:
     base = obj.inner.owner
     if issubclass(base, dict):
         for key, value in obj.inner.entries.values():
-            out.call_method(base.__setitem__, obj, key, value)
+            out.call_function(base.__setitem__, obj, key, value)
             out.op("POP")
         return
     items = inner_children(obj.inner)
-    out.begin_call()
-    out.load_object_unchecked(list.extend if base is list else base.update)
-    out.callable_done()
+    out.begin_call_of(list.extend if base is list else base.update)
     out.load(obj)
     for item in items:
         out.load(item)

@@ -215,7 +215,7 @@ class DefaultDictVariable(DictVariable):
         """Fill a new object through the base class."""
         out.set_attribute(holder, "default_factory", self.factory)
         for key, value in self.entries.values():
-            out.call_method(dict.__setitem__, holder, key, value)
+            out.call_function(dict.__setitem__, holder, key, value)
             out.op("POP")
 
     def replay(self, out: Any) -> None:

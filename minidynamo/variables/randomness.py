@@ -85,11 +85,7 @@ class RandomVariable(ObjectVariable):
 
     # ---- making it again
     def create(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(Twister.__new__)
-        out.callable_done()
-        out.load(out.tx.class_of(self.cls))
-        out.call(1)
+        out.call_function(Twister.__new__, out.tx.class_of(self.cls))
 
     def rebuild(self, out: Any) -> None:
         self.create(out)

@@ -28,12 +28,7 @@ class RangeVariable(VariableTracker):
         return self.value
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(range)
-        out.callable_done()
-        for part in (self.value.start, self.value.stop, self.value.step):
-            out.load_const(part)
-        out.call(3)
+        out.call_function(range, self.value.start, self.value.stop, self.value.step)
 
     def tp_iter(self, tx: Any) -> VariableTracker:
         return tx.range_iterator(self.value)

@@ -239,9 +239,7 @@ class ListVariable(Unhashable, SequenceVariable):
         return self.items[len(self.original):] if self.only_grew() else self.items
 
     def write(self, out: Any, method: str, items: list[VariableTracker]) -> None:
-        out.begin_call()
-        out.load_object_unchecked(getattr(list, method))
-        out.callable_done()
+        out.begin_call_of(getattr(list, method))
         out.load(self)
         if method == "__setitem__":
             out.load_object_unchecked(slice(None))
@@ -489,9 +487,7 @@ class SizeVariable(TupleVariable):
         return SizeVariable(self.items[where]) if isinstance(where, slice) else real(tx, self.items[where])
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(torch.Size)
-        out.callable_done()
+        out.begin_call_of(torch.Size)
         super().rebuild(out)
         out.call(1)
 
@@ -513,9 +509,7 @@ class NamedTupleVariable(TupleVariable):
         raise NotConstant(self)
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(tuple.__new__ if hasattr(self.cls, "_fields") else self.cls)
-        out.callable_done()
+        out.begin_call_of(tuple.__new__ if hasattr(self.cls, "_fields") else self.cls)
         count = 1
         if hasattr(self.cls, "_fields"):
             out.load_object_unchecked(self.cls)

@@ -168,9 +168,7 @@ class SetVariable(Unhashable, TypeAttributesOnly):
             self.write(out, "update", come)
 
     def write(self, out: Any, method: str, items: list[VariableTracker] | None) -> None:
-        out.begin_call()
-        out.load_object_unchecked(getattr(set, method))
-        out.callable_done()
+        out.begin_call_of(getattr(set, method))
         out.load(self)
         if items is not None:
             for item in items:

@@ -32,9 +32,7 @@ class StreamVariable(TypeAttributesOnly, HashedByIdentity):
         return self.cls
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(stream_of)
-        out.callable_done()
+        out.begin_call_of(stream_of)
         out.load_object_unchecked(self.cls)
         for part in self.state or (None,):
             out.load_const(part)

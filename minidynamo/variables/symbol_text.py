@@ -36,9 +36,7 @@ class SymTextVariable(VariableTracker):
         return [p[1] for p in self.parts if not isinstance(p, str)]
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(str.join)
-        out.callable_done()
+        out.begin_call_of(str.join)
         out.load_const("")
         for part in self.parts:
             if isinstance(part, str):

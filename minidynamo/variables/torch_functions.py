@@ -43,9 +43,7 @@ class OverridingTensorVariable(tensors.TensorVariable):
         return self.cls
 
     def rebuild(self, out: Any) -> None:
-        out.begin_call()
-        out.load_object_unchecked(of_class)
-        out.callable_done()
+        out.begin_call_of(of_class)
         out.graph_output(self.node)
         out.load(out.tx.class_of(self.cls))
         out.call(2)

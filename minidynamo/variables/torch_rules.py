@@ -154,9 +154,7 @@ class TypeInfoVariable(VariableTracker):
 
     def rebuild(self, out: Any) -> None:
         dtype = getattr(torch, self.value.dtype)
-        out.begin_call()
-        out.load_object_unchecked(type(self.value))
-        out.callable_done()
+        out.begin_call_of(type(self.value))
         out.load_object_unchecked(dtype)
         out.call(1)
 

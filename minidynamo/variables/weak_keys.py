@@ -46,7 +46,7 @@ class WeakKeysVariable(ObjectVariable):
 
     def fill(self, out: Any) -> None:
         for key, value in self.items.entries.values():
-            out.call_method(WeakKeys.__setitem__, self, key, value)
+            out.call_function(WeakKeys.__setitem__, self, key, value)
             out.op("POP")
 
     def instance_get(self, tx: Any, name: str) -> VariableTracker | None:
