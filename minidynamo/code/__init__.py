@@ -17,13 +17,10 @@ null_first: bool = version.null_first
 """Where NULL stands: below the callable (3.11, 3.12) or above it (3.13)."""
 
 python_version: tuple[int, int] = sys.version_info[:2]
-"""For texts that CPython words differently from version to version."""
-
-close_returns: bool = python_version >= (3, 13)
-"""Whether a generator's ``close()`` gives what the generator returned."""
+"""For tests; the project itself asks for one of ``code.facts``."""
 
 __all__ = [
     "NO_POSITION", "DecodeError", "Handler", "Label", "Op", "Position", "Program", "StackError",
-    "UnsafeConstant", "Writer", "assemble", "close_returns", "decode", "is_safe_constant", "is_static", "listing", "live_locals",
+    "UnsafeConstant", "Writer", "assemble", "decode", "is_safe_constant", "is_static", "listing", "live_locals",
     "loops", "null_first", "plain_name", "python_version", "remember", "remembered", "stack_depths",
 ]

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from minidynamo import code, reasons
+from minidynamo import reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
 from minidynamo.interp.state import DictScope, PreviousException, Scope
@@ -43,7 +43,6 @@ C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.Clas
 class Services:
     """Mixed into Tracer."""
 
-    python_version = code.python_version
     builtins_source = DictRoot(builtins.__dict__, "builtins")
 
     # ---- literals and small values

@@ -9,9 +9,9 @@ import pickle
 import struct
 from typing import Any
 
-from minidynamo.code import python_version
+from minidynamo.code import facts
 
-NESTED_BY_NAME = python_version >= (3, 13)       # how C takes nested classes apart in old protocols
+NESTED_BY_NAME = facts.NESTED_CLASSES_BY_NAME       # how C takes nested classes apart in old protocols
 private: Any = pickle                # its names with an underscore
 
 

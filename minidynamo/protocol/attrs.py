@@ -6,6 +6,7 @@ import types
 from typing import Any, NamedTuple
 
 from minidynamo.base.text import tp_name
+from minidynamo.code import facts
 from minidynamo.guards.kinds import HasKey
 from minidynamo.model.variable import VariableTracker, defines, is_subtype
 from minidynamo.sources import DictItem, DictRoot, Source
@@ -182,7 +183,7 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
     if not obj.has_instance_dict():
         if found is not None:
             tx.raise_attribute_error(f"'{cls.__name__}' object attribute '{name}' is read-only", obj, name)
-        if tx.python_version >= (3, 13) and not special_is_python(tx, cls, "__setattr__"):
+        if facts.MISSING_DICT_IS_TOLD and not special_is_python(tx, cls, "__setattr__"):
             attribute_error(tx, obj, name, " and no __dict__ for setting new attributes")
         attribute_error(tx, obj, name)
     if value is None and obj.instance_get(tx, name) is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
+from minidynamo.code import facts
 from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
@@ -435,7 +436,7 @@ def container_text(tx: Any, value: VariableTracker, part: Any) -> Text:
 def dict_text(tx: Any, value: VariableTracker, part: Any, show: Any) -> Text:
     """dict_repr, odict_repr, defdict_repr."""
     name = value.py_type().__name__
-    if part.owner is collections.OrderedDict and (not part.entries or tx.python_version < (3, 12)):
+    if part.owner is collections.OrderedDict and not (part.entries and facts.ORDERED_DICT_SHOWS_DICT):
         pairs = tx.list_of([tx.wrap_tuple([k, v]) for k, v in part.entries.values()])
         return f"{name}(", show([pairs]) if part.entries else [], ")"
     body = [tx.join_text([*show([k]), ConstantVariable(": "), *show([v])]) for k, v in part.entries.values()]

@@ -13,6 +13,7 @@ import types
 from typing import Any
 
 from minidynamo import code, reasons
+from minidynamo.code import facts
 from minidynamo.model.tables import meaning
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, is_subtype, real
@@ -336,7 +337,7 @@ def call_set_names(tx: Any, made: MadeClassVariable, items: dict[str, VariableTr
 
 def set_name_failed(tx: Any, error: VariableTracker, value: VariableTracker, name: str, made: MadeClassVariable) -> None:
     """_PyErr_FormatFromCause up to 3.11; later versions add a note instead."""
-    if code.python_version >= (3, 12):
+    if facts.SET_NAME_ERRORS_GET_NOTES:
         tx.stop(reasons.CLASS_BODY, name=made.cls.__name__)
     text = (f"Error calling __set_name__ on '{value.py_type().__name__}' instance '{name}' "
             f"in '{made.cls.__name__}'")

@@ -7,6 +7,7 @@ from typing import Any
 
 from minidynamo import code, reasons
 from minidynamo.base.text import tp_name
+from minidynamo.code import facts
 from minidynamo.guards.kinds import Predicate, SameObject, TypeIs
 from minidynamo.model.tables import C_MEMBERS, builds, builds_subclasses, meaning, wraps
 from minidynamo.model.variable import VariableTracker, is_subtype
@@ -359,7 +360,7 @@ def bind_super(tx: Any, cls: ClassVariable, obj: VariableTracker) -> SuperVariab
 
 def not_below(cls: type, obj: VariableTracker) -> str:
     """What supercheck says."""
-    if code.python_version < (3, 13):
+    if not facts.SUPER_NAMES_TYPES:
         return "super(type, obj): obj must be an instance or subtype of type"
     shown = f"type {obj.cls.__name__}" if isinstance(obj, ClassVariable) else f"instance of {obj.py_type().__name__}"
     return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({cls.__name__})."

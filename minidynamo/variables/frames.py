@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.code import facts
 from minidynamo.guards.kinds import Predicate
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -27,7 +28,7 @@ def local_namespace(tx: Any, frame: Any) -> VariableTracker:
     if frame.is_root and tx.options.first:
         tx.stop(reasons.LOCALS_CALL, name="locals()")             # a resume function has but some of the variables
     space = frame.namespace
-    if space is None or tx.python_version >= (3, 13):
+    if space is None or facts.LOCALS_ARE_SNAPSHOTS:
         space = DictVariable({})
         tx.journal.set(frame, "namespace", space)
     for name, value in variables(tx, frame):
@@ -152,14 +153,14 @@ def frame_line(tx: Any, frame: Any) -> VariableTracker:
     """frame_getlineno."""
     if frame.op is not None:
         return ConstantVariable(frame.op.pos.lineno)
-    if tx.python_version >= (3, 13):                             # where a generator that never ran was left by what it was thrown
+    if facts.UNSTARTED_FRAME_MOVES:                              # where a generator that never ran was left by what it was thrown
         tx.stop(reasons.DUNDER_TRACEBACK, text=".f_lineno")
     return ConstantVariable(frame.program.firstlineno)
 
 
 def frame_locals(tx: Any, frame: Any) -> VariableTracker:
     """frame_getlocals: since 3.13 a proxy that writes through, of a function's frame."""
-    if frame.class_dict is None and tx.python_version >= (3, 13):
+    if frame.class_dict is None and facts.LOCALS_ARE_SNAPSHOTS:
         tx.stop(reasons.LOCALS_CALL, name=".f_locals")
     return local_namespace(tx, frame)
 

@@ -5,6 +5,7 @@ import types
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.code import facts
 from minidynamo.guards.kinds import CodeIs, SameObject, TypeIs
 from minidynamo.model import marks
 from minidynamo.model.tables import builds, meaning, wraps
@@ -260,7 +261,7 @@ def function_part(name: str, bit: int) -> Any:
 
 def type_params(tx: Any, fn: FunctionVariable) -> VariableTracker:
     """func_get_type_params, since 3.12."""
-    if tx.python_version < (3, 12):
+    if not facts.FUNCTIONS_HAVE_TYPE_PARAMS:
         attribute_error(tx, fn, "__type_params__")
     return TupleVariable([]) if fn.fn is None else wrapped_name(tx, fn, "__type_params__")
 

@@ -5,7 +5,8 @@ import builtins
 import types
 from typing import Any, NoReturn
 
-from minidynamo import code, reasons
+from minidynamo import reasons
+from minidynamo.code import facts
 from minidynamo.model.tables import Methods, builds
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -274,7 +275,7 @@ class GeneratorMethods(Methods, of=types.GeneratorType):
 
     def close(tx, self, /):
         result = self.close(tx)
-        return tx.wrap(None) if result is None or not code.close_returns else real(tx, result)
+        return tx.wrap(None) if result is None or not facts.CLOSE_RETURNS else real(tx, result)
 
 
 def close_iterator(tx: Any, iterator: VariableTracker) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo.base.text import tp_name
+from minidynamo.code import facts
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import defines, real
 from minidynamo.protocol import compare as cmp
@@ -119,7 +120,7 @@ def extreme(name: str, symbol: str) -> Any:
             if best is None or cmp.truth(tx, cmp.compare(tx, symbol, item_key, best_key)):
                 best, best_key = item, item_key
         if best is None and default is None:
-            word = "iterable argument is empty" if tx.python_version >= (3, 12) else "arg is an empty sequence"
+            word = "iterable argument is empty" if facts.EXTREMES_SAY_ITERABLE else "arg is an empty sequence"
             tx.raise_(ValueError, f"{name}() {word}")
         return default if best is None else best
     return call

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from minidynamo import code
+from minidynamo.code import facts
 from minidynamo.guards.kinds import range_left
 from minidynamo.model.tables import CALLS
 from minidynamo.model.variable import VariableTracker, real
@@ -63,7 +63,7 @@ def set_sequence(tx, self, state, /):
         part = inner(self.sequence)
         size = len(part.value) if part.__class__ is ConstantVariable else len(part.items) if hasattr(part, "items") \
             and not callable(part.items) else at
-        ended = at < 0 and tx.python_version >= (3, 13) and self.py_type() is type(iter([]))
+        ended = at < 0 and facts.ENDED_LIST_ITERATOR_IS_SET and self.py_type() is type(iter([]))
         self.advance(tx, index=None if ended else max(min(at, size), 0))
     return NONE
 
@@ -82,7 +82,7 @@ def reduce_reversed(tx, self, cls, /):
     """reversed_reduce, listreviter_reduce."""
     of_list = self.py_type() is not reversed
     maker = iter if of_list else cls
-    if of_list and tx.python_version >= (3, 13) and (self.index is None or self.index < 0):
+    if of_list and facts.ENDED_LIST_ITERATOR_IS_SET and (self.index is None or self.index < 0):
         return triple(tx, reversed, [ListVariable([])])
     if self.index is None:
         return triple(tx, maker, [ListVariable([]) if of_list else TupleVariable([])])
@@ -230,7 +230,7 @@ def only(kind: type, method: Any, *more: str) -> Any:
     return call
 
 
-for types_, kind_, reduce_, set_ in REDUCE + (ITERTOOLS if code.python_version < (3, 12) else []):
+for types_, kind_, reduce_, set_ in REDUCE + ([] if facts.ITERTOOLS_STATE_WARNS else ITERTOOLS):
     for cls_ in types_:
         if vars(cls_)["__reduce__"] not in CALLS:
             CALLS.add(vars(cls_)["__reduce__"], only(kind_, reduce_, "cls"))

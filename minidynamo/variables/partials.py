@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from minidynamo.code import facts
 from minidynamo.guards.kinds import Equal
 from minidynamo.model.tables import ADOPTED, C_MEMBERS, CALLS, declares
 from minidynamo.model.variable import VariableTracker, defines, real
@@ -69,7 +70,7 @@ class PartialPart(HashedByIdentity):
     def repr_parts(self, tx: Any) -> tuple[str, list[VariableTracker], str]:
         """partial_repr."""
         name = self.cls.__name__ if self.cls is not self.base else f"{self.base.__module__}.{self.base.__name__}"
-        if tx.python_version >= (3, 13) and self.cls is not self.base:          # PyType_GetFullyQualifiedName
+        if facts.PARTIAL_SHOWS_MODULE and self.cls is not self.base:          # PyType_GetFullyQualifiedName
             name = self.cls.__qualname__
             if self.cls.__module__ not in ("builtins", "__main__"):
                 name = f"{self.cls.__module__}.{name}"

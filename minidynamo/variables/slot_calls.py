@@ -7,6 +7,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
+from minidynamo.code import facts
 from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -310,7 +311,7 @@ def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: di
     made = cls.cls
     if made.__flags__ & (1 << 20):            # Py_TPFLAGS_IS_ABSTRACT
         names = sorted(made.__abstractmethods__)
-        words, quote = ("with", "") if tx.python_version < (3, 12) else ("without an implementation for", "'")
+        words, quote = ("without an implementation for", "'") if facts.ABSTRACT_METHODS_ARE_QUOTED else ("with", "")
         tx.raise_(TypeError, f"Can't instantiate abstract class {made.__name__} {words} abstract method"
                              f"{'s' if len(names) > 1 else ''} {', '.join(quote + name + quote for name in names)}")
     if base is type:
