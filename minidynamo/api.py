@@ -12,7 +12,7 @@ from torch import nn
 
 from minidynamo import reasons
 from minidynamo.base.config import config
-from minidynamo.base.text import name_of, type_name
+from minidynamo.base.text import a_type, count_of, name_of, type_name
 from minidynamo.compiler import backends
 from minidynamo.compiler.backends import list_backends, register_backend
 from minidynamo.compiler.frame import Options
@@ -84,7 +84,7 @@ def _check_target(fn: Any) -> None:
         raise UserError(f"optimize takes functions and objects, not the class {name_of(fn)}; "
                         "optimize its instances, or decorate its methods")
     if not callable(fn):
-        raise UserError(f"optimize takes something that can be called, not a {type_name(fn)}")
+        raise UserError(f"optimize takes something that can be called, not {a_type(fn)}")
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ def _check_settings(settings: dict[str, Any]) -> None:
     if settings["dynamic"] not in (None, True, False):
         raise UserError(f"dynamic is None, True or False, not {settings['dynamic']!r}")
     if not isinstance(settings["options"], (dict, types.NoneType)):
-        raise UserError(f"options is a dict, not a {type_name(settings['options'])}")
+        raise UserError(f"options is a dict, not {a_type(settings['options'])}")
 
 
 def _callback(settings: dict[str, Any]) -> Callable[..., Any]:
@@ -134,7 +134,7 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
     if fn is None:
         return functools.partial(disable, recursive=recursive)
     if not callable(fn):
-        raise UserError(f"disable takes something that can be called, not a {type_name(fn)}")
+        raise UserError(f"disable takes something that can be called, not {a_type(fn)}")
     if inspect.isclass(fn):
         return _disable_class(fn, recursive)
     if recursive:
@@ -240,7 +240,7 @@ for _door in (allow_in_graph, nonstrict_trace, assume_constant_result, opaque, d
 
 def _check_callable(fn: Any, door: str) -> None:
     if not callable(fn):
-        raise UserError(f"{door} takes something that can be called, not a {type_name(fn)}")
+        raise UserError(f"{door} takes something that can be called, not {a_type(fn)}")
 
 
 # ------------------------------------------------------------------ sizes
@@ -266,11 +266,11 @@ def mark_static(tensor: torch.Tensor, index: int | Iterable[int] | None = None) 
 
 def _dims(tensor: Any, index: int | Iterable[int], door: str) -> set[int]:
     if not isinstance(tensor, torch.Tensor):
-        raise UserError(f"{door} takes a tensor, not a {type_name(tensor)}")
+        raise UserError(f"{door} takes a tensor, not {a_type(tensor)}")
     found = set()
     for dim in (index,) if isinstance(index, int) else index:
         if not -tensor.dim() <= dim < tensor.dim():
-            raise UserError(f"{door}: the tensor has {tensor.dim()} dimensions, there is none at {dim}")
+            raise UserError(f"{door}: the tensor has {count_of(tensor.dim(), 'dimension')}, there is none at {dim}")
         found.add(dim % tensor.dim())
     return found
 
@@ -286,8 +286,13 @@ def reset() -> None:
 def explain(fn: Callable[..., Any], **settings: Any) -> Callable[..., Explanation]:
     """``explain(fn)(*args)`` compiles `fn` afresh, runs it, and returns the report of what was done, and why.
 
-    `settings` are those of `optimize`.  The report has graphs, breaks, guards, effects, recompiles, timings; print it.
+    `settings` are those of `optimize`; an optimized `fn` brings its own.  The report has graphs, breaks, guards,
+    effects, recompiles, timings; print it.
     """
+    known = adapter.options_of(fn)
+    if known is not None:
+        settings = {"backend": known.backend, "fullgraph": known.fullgraph, "dynamic": known.dynamic, **settings}
+    _check_target(fn)
     return tools.explain(optimize, fn, settings)
 
 

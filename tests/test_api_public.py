@@ -4,7 +4,10 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -78,7 +81,7 @@ def test_wrapper_looks_like_the_function():
 
 
 @pytest.mark.parametrize("bad, message", [
-    (lambda: minidynamo.optimize(3), "can be called, not a int"),
+    (lambda: minidynamo.optimize(3), "can be called, not an int"),
     (lambda: minidynamo.optimize(Callee), "not the class Callee|not the class .*Callee"),
     (lambda: minidynamo.optimize(double, mode="x", options={}), "mode or options, not both"),
     (lambda: minidynamo.optimize(double, dynamic=3), "dynamic is None, True or False"),
@@ -90,7 +93,7 @@ def test_wrapper_looks_like_the_function():
     (lambda: minidynamo.opaque(double, when="never"), "one of now, later, break"),
     (lambda: minidynamo.disable(3), "disable takes something"),
     (lambda: minidynamo.mark_dynamic(3, 0), "takes a tensor"),
-    (lambda: minidynamo.mark_dynamic(torch.ones(2), 1), "has 1 dimensions"),
+    (lambda: minidynamo.mark_dynamic(torch.ones(2), 1), "has 1 dimension,"),
     (lambda: minidynamo.register_backend(3), "a backend is a callable"),
 ])
 def test_refusals(bad, message):
@@ -313,6 +316,15 @@ def test_config_from_the_environment():
     assert READERS[int]("12") == 12
     with pytest.raises(ValueError, match="maybe"):
         READERS[bool]("maybe")
+
+
+def test_a_bad_environment_is_told_and_the_program_runs():
+    program = "import torch, minidynamo; minidynamo.optimize(torch.sin)(torch.ones(2)); print('ran')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env={
+        **os.environ, "MINIDYNAMO_LOGS": "times,lunch", "MINIDYNAMO_RECOMPILE_LIMIT": "many"})
+    assert done.stdout == "ran\n"
+    assert "no log artefact lunch" in done.stderr and "[minidynamo.times]" in done.stderr
+    assert "MINIDYNAMO_RECOMPILE_LIMIT='many' is not int; it stays 8" in done.stderr
 
 
 def test_every_public_name_is_there_and_documented():

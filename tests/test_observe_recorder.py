@@ -175,7 +175,7 @@ def test_logs(use, caplog):
     assert "MD0101  print() must run now" in caplog.text
     assert "0/0 simple break" in caplog.text
     assert counters["graph_break"] == {"MD0101": 1}
-    with pytest.raises(UnknownArtefact, match="no log artefact"):
+    with pytest.raises(UnknownArtefact, match="no log artefact lunch"):
         minidynamo.set_logs(lunch=True)
 
 

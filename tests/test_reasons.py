@@ -305,6 +305,15 @@ def changes_its_own_size(x):
     return inner(x.clone())
 
 
+def test_an_argument_is_resized_by_python():
+    def resizes(x, y):
+        z = (y + 1).resize_(2)
+        x.resize_(2, 2)
+        return x * 2, z
+    found = check(resizes, torch.arange(4.0), torch.ones(3), backend="aot_eager", cached=False, min_graphs=2)
+    assert found.breaks["MD0405"] == 1
+
+
 @met_by("MD0406", torch.arange(3.0, requires_grad=True))
 def registers_a_hook(x):
     y = x * 2

@@ -89,6 +89,22 @@ def test_explain_is_fresh_each_time_and_takes_settings():
     assert READERS == []
 
 
+def test_explain_of_something_optimized_asks_with_its_settings():
+    @minidynamo.optimize(dynamic=True)
+    def f(x, n):
+        return x * n
+    report = minidynamo.explain(f)(torch.ones(2), 3)
+    assert "L['n'] == 3" not in str(report) and len(report.graphs) == 1
+    assert "L['n'] == 3" in str(minidynamo.explain(f, dynamic=False)(torch.ones(2), 3))
+    with pytest.raises(minidynamo.exc.Unsupported, match="MD0101"):
+        minidynamo.explain(minidynamo.optimize(broken, fullgraph=True))(torch.ones(2), {})
+
+
+def test_the_report_on_a_module_has_its_name():
+    report = minidynamo.explain(minidynamo.optimize(torch.nn.Sequential(torch.nn.ReLU())))(torch.ones(2))
+    assert "\nSequential  " in str(report) and "relu" in str(report)
+
+
 def test_frames_left_to_python_are_counted():
     def f(x):
         return list(i for i in range(3)), x

@@ -15,6 +15,7 @@ import contextlib
 import os
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -152,8 +153,9 @@ def _load(environ: Mapping[str, str]) -> Config:
         if text is not None:
             try:
                 default = READERS[kind](text)
-            except ValueError as error:
-                raise ValueError(f"{ENV_PREFIX}{name.upper()}={text!r} is not {kind.__name__}") from error
+            except ValueError:
+                warnings.warn(f"{ENV_PREFIX}{name.upper()}={text!r} is not {kind.__name__}; it stays {default!r}",
+                              RuntimeWarning)
         Config._defaults[name] = default
         setattr(made, name, default)
     return made

@@ -16,6 +16,12 @@ def type_name(obj: object) -> str:
     return name_of(type(obj))
 
 
+def a_type(obj: object) -> str:
+    """The type's name with its article: ``a str``, ``an int``."""
+    name = type_name(obj)
+    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
+
+
 def tp_name(cls: type) -> str:
     """The C struct's ``tp_name``, which error messages show: with the module for types written in C."""
     return ctypes.c_char_p.from_address(id(cls) + TP_NAME).value.decode()  # type: ignore[union-attr]

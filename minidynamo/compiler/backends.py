@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.base.text import name_of, type_name
+from minidynamo.base.text import a_type, name_of
 from minidynamo.reasons.errors import UserError
 
 Backend = Callable[..., Any]
@@ -26,7 +26,7 @@ def register_backend(compiler_fn: Backend | None = None, name: str | None = None
     if compiler_fn is None:
         return functools.partial(register_backend, name=name, tags=tags)
     if not callable(compiler_fn):
-        raise UserError(f"a backend is a callable, not a {type_name(compiler_fn)}")
+        raise UserError(f"a backend is a callable, not {a_type(compiler_fn)}")
     name = name or name_of(compiler_fn).rpartition(".")[2]
     if name in BACKENDS and BACKENDS[name] is not compiler_fn:
         raise UserError(f"there is a backend {name!r} already")
@@ -52,7 +52,7 @@ def resolve(backend: str | Backend, mode: str | None = None, options: dict[str, 
     """The backend function and its name; torch's registry is asked on the first use of a name."""
     if not isinstance(backend, str):
         if not callable(backend):
-            raise UserError(f"backend must be a name or a callable, not a {type_name(backend)}")
+            raise UserError(f"backend must be a name or a callable, not {a_type(backend)}")
         extra = _extra(mode, options)
         return (functools.partial(backend, **extra) if extra else backend), name_of(backend)
     found = BACKENDS.get(backend)

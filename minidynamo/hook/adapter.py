@@ -21,6 +21,7 @@ from minidynamo.compiler import frontend
 from minidynamo.compiler.backends import SHIELD_CODE
 from minidynamo.compiler.frame import Compiled, Frame, Options, forget_states, known_states, state_of
 from minidynamo.compiler.pipeline import compile_frame, internal_error
+from minidynamo.hook.module import OptimizedModule
 from minidynamo.hook.skip import Skip, why_skip, why_skip_now
 from minidynamo.model import marks
 from minidynamo.observe import recorder, say, wants
@@ -172,6 +173,16 @@ def hooked(fn: Callable[..., Any], callback: Callback) -> Callable[..., Any]:
     return optimized
 
 
+def options_of(fn: Any) -> Options | None:
+    """What the wrapper or optimized module `fn` was made with by `optimize`; None for anything else."""
+    wrapper: Any = type(fn).__call__ if isinstance(fn, OptimizedModule) else fn
+    wrapped = marks.wrapped_by(wrapper)
+    if wrapped is None or wrapped[0] != "optimized":
+        return None
+    found: Options = marks.free_variable(marks.free_variable(wrapper, "callback"), "options")
+    return found
+
+
 def unhooked(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, called with the hook off, and so everything it calls."""
     set_eval_frame = c_hook.set_eval_frame
@@ -207,8 +218,8 @@ def root_of(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
-    code = call.__code__
-    call.__code__ = code.replace(co_filename="<minidynamo root>", co_name=getattr(fn, "__name__", "call"))
+    code, name = call.__code__, getattr(fn, "__name__", type(fn).__name__)
+    call.__code__ = code.replace(co_filename="<minidynamo root>", co_name=name, co_qualname=name)
     return call
 
 

@@ -44,4 +44,10 @@ def wrapped_by(fn: Any) -> tuple[str, Callable[..., Any]] | None:
     kind = WRAPPERS.get(fn.__code__)
     if kind is None or fn.__closure__ is None:
         return None
-    return kind, fn.__closure__[fn.__code__.co_freevars.index("fn")].cell_contents
+    return kind, free_variable(fn, "fn")
+
+
+def free_variable(fn: types.FunctionType, name: str) -> Any:
+    """What a function's closure holds under `name`."""
+    assert fn.__closure__ is not None
+    return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents

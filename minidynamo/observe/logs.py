@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from typing import TextIO
 from collections.abc import Callable
 
@@ -29,16 +30,16 @@ class UnknownArtefact(ValueError):
 
 
 def set_logs(**artefacts: bool) -> None:
-    """Switch artefacts on or off by name; ``set_logs(all=True)`` switches all."""
+    """Switch artefacts on or off by name; ``set_logs(all=True)`` switches all.  Raises UnknownArtefact for other names."""
     everything = artefacts.pop("all", None)
     if everything is not None:
         artefacts = {**dict.fromkeys(ARTEFACTS, everything), **artefacts}
-    unknown = sorted(set(artefacts) - set(ARTEFACTS))
-    if unknown:
-        raise UnknownArtefact(f"no log artefact {unknown}; there are {', '.join(ARTEFACTS)}")
-    _ENABLED.update(artefacts)
+    _ENABLED.update((name, on) for name, on in artefacts.items() if name in ARTEFACTS)
     if any(_ENABLED.values()):
         _ensure_handler()
+    unknown = ", ".join(sorted(set(artefacts) - set(ARTEFACTS)))
+    if unknown:
+        raise UnknownArtefact(f"there is no log artefact {unknown}; there are {', '.join(ARTEFACTS)}")
 
 
 def wants(artefact: str) -> bool:
@@ -77,6 +78,9 @@ def _ensure_handler() -> None:
 
 
 def _from_config() -> None:
+    """What ``MINIDYNAMO_LOGS`` names; a program is not stopped by a name that is not there."""
     names = [name.strip() for name in config.logs.split(",") if name.strip()]
-    if names:
+    try:
         set_logs(**dict.fromkeys(names, True))
+    except UnknownArtefact as error:
+        warnings.warn(f"MINIDYNAMO_LOGS: {error}", RuntimeWarning)

@@ -39,6 +39,7 @@ REACHING = (
     (reasons.HOOK_REGISTRATION, "register_hook register_post_accumulate_grad_hook"),
 )
 DATA_METHODS = {name: reason for reason, names in REACHING for name in names.split()}
+RESIZING = frozenset({"resize_", "resize_as_"})
 NOT_OPS = frozenset({"manual_seed", "seed", "compile", "set_default_device"})
 
 
@@ -171,6 +172,8 @@ def call_tensor_method(tx: Any, name: str, fn: Any, args: list, kwargs: dict) ->
     reason = DATA_METHODS.get(name)
     if reason is not None and not (name == "item" and tx.config.capture_scalar_outputs):
         tx.stop(reason, **{reason.fields[0]: f"{name}()"})
+    if name in RESIZING and args[0].obj is not None:        # AOT backends cannot resize a graph's input
+        tx.stop(reasons.METADATA_MUTATION, op=f"{name}()")
     nodes = [proxy(tx, a) for a in args]
     named = {k: proxy(tx, v) for k, v in kwargs.items()}
     return tx.emit(name, nodes, named, method=True)
