@@ -214,6 +214,25 @@ def test_graph_break_and_is_compiling():
     assert torch.equal(g(X), X - 1)
 
 
+def marked_by_a_library(x):
+    return helper_of_the_library(x, {object(): 1})
+
+
+def helper_of_the_library(x, names):
+    return (x * len(names)).relu()
+
+
+def test_what_a_library_gave_to_torch_allow_in_graph_is_one_node():
+    torch.compiler.allow_in_graph(marked_by_a_library)
+    ops = CompileCounter()
+
+    def f(x):
+        return marked_by_a_library(x) + 1
+    assert check(f, X, graphs=1)
+    assert torch.equal(minidynamo.optimize(f, backend=ops)(X), X + 1)
+    assert ops.op_count == 2
+
+
 @pytest.mark.parametrize("device,supported", [("cpu", True), ("cpu:3", False), ("nonsense", False), (object(), False),
                                               ("cuda:99", False), (torch.device("cpu"), True)])
 def test_is_compile_supported(device, supported):

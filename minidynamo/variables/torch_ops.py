@@ -11,6 +11,7 @@ import torch.overrides
 from minidynamo import reasons
 from minidynamo.code import decode
 from minidynamo.graph.tape import values_of
+from minidynamo.guards.enum_fetch import allowed_by_torch
 from minidynamo.model import marks
 from minidynamo.model.tables import PROXIES, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker, real
@@ -209,7 +210,7 @@ def call_marked(tx: Any, fn: Any, args: list, kwargs: dict) -> VariableTracker |
     """What the user declared: allow_in_graph, nonstrict_trace, assume_constant_result, opaque."""
     if fn in marks.CONSTANT_RESULT:
         return tx.call_now(fn, args, kwargs)
-    if fn in marks.ALLOW_IN_GRAPH:
+    if fn in marks.ALLOW_IN_GRAPH or type(fn) is types.FunctionType and allowed_by_torch(fn):
         return tx.call_allowed(fn, args, kwargs)
     declared = marks.OPAQUE.get(fn)
     if declared is not None:
