@@ -1,6 +1,8 @@
 """Exact comparison of literals: types count, and so do the sign of zero and the bits of a NaN."""
 from __future__ import annotations
 
+import datetime
+import decimal
 import enum
 import struct
 import types
@@ -47,7 +49,14 @@ def _alias(value: Any) -> Key:
     return literal_key(typing.get_origin(value)), _items(typing.get_args(value))
 
 
+def _state(value: Any) -> Key:
+    """What it is pickled as; a time zone counts by its identity."""
+    return _items(value.__reduce_ex__(4)[1])
+
+
 KEYS: dict[type, Callable[[Any], Key]] = {
+    datetime.date: _state, datetime.datetime: _state, datetime.time: _state, datetime.timedelta: _state,
+    decimal.Decimal: decimal.Decimal.as_tuple,
     float: _float, complex: _complex, tuple: _items, torch.Size: _items, list: _items,
     frozenset: _set, set: _set, slice: _bounds, range: _bounds,
     **dict.fromkeys(PLAIN, lambda value: value),

@@ -8,6 +8,7 @@ from minidynamo.polyfills import inspect_ as _inspect  # noqa: F401  (declaratio
 from minidynamo.variables import (  # noqa: F401  (families nobody asks for by name)
     autograd,
     buffers,
+    c_values,
     caches,
     class_assignment,
     collections_,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo.code import null_first
 from minidynamo.interp.loop import handles
 from minidynamo.interp.stack_ops import peek, pop, popn, popn_raw
@@ -72,7 +73,7 @@ def map_add(tx: Any, frame: Frame, op: Any) -> None:
 def list_extend(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not iters.has_iter(value):
-        tx.raise_(TypeError, f"Value after * must be an iterable, not {value.py_type().__name__}")
+        tx.raise_(TypeError, f"Value after * must be an iterable, not {tp_name(value.py_type())}")
     peek(tx, frame, op.arg).extend(tx, value)
 
 
@@ -86,7 +87,7 @@ def set_update(tx: Any, frame: Frame, op: Any) -> None:
 def dict_update(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     if not hasattr(value.py_type(), "keys"):
-        tx.raise_(TypeError, f"'{value.py_type().__name__}' object is not a mapping")
+        tx.raise_(TypeError, f"'{tp_name(value.py_type())}' object is not a mapping")
     peek(tx, frame, op.arg).update(tx, value)
 
 
@@ -95,7 +96,7 @@ def dict_merge(tx: Any, frame: Frame, op: Any) -> None:
     value = pop(tx, frame)
     target, function = peek(tx, frame, op.arg), peek(tx, frame, op.arg + (2 if null_first else 3))
     if not hasattr(value.py_type(), "keys"):
-        tx.raise_(TypeError, f"{function.shown_name()} argument after ** must be a mapping, not {value.py_type().__name__}")
+        tx.raise_(TypeError, f"{function.shown_name()} argument after ** must be a mapping, not {tp_name(value.py_type())}")
     target.merge(tx, value, function)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo.code import null_first
 from minidynamo.interp.loop import handles
 from minidynamo.interp.stack_ops import pop, popn
@@ -43,7 +44,7 @@ def call_function_ex(tx: Any, frame: Frame, op: Any) -> None:
     function = callee(tx, frame, [])[0]
     if not iters.has_iter(starred):
         tx.raise_(TypeError, f"{function.shown_name()} argument after * must be an iterable, "
-                             f"not {starred.py_type().__name__}")
+                             f"not {tp_name(starred.py_type())}")
     args = [real(tx, a) for a in iters.listed(tx, starred)]
     kwargs = mapping.string_items(tx) if mapping is not None else {}
     frame.stack.append(function.tp_call(tx, args, kwargs))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from minidynamo.base.text import tp_name
 from minidynamo import reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
 from minidynamo.interp import loop
@@ -156,14 +157,14 @@ class Services:
 
     def checked_text(self, name: str, value: VariableTracker) -> VariableTracker:
         if not issubclass(value.py_type(), str):
-            self.raise_(TypeError, f"{name} returned non-string (type {value.py_type().__name__})"
-                        if name != "__format__" else f"__format__ must return a str, not {value.py_type().__name__}")
+            self.raise_(TypeError, f"{name} returned non-string (type {tp_name(value.py_type())})"
+                        if name != "__format__" else f"__format__ must return a str, not {tp_name(value.py_type())}")
         return value
 
     def checked_length(self, value: VariableTracker) -> VariableTracker:
         number = value.nb_unary(self, "index")
         if number is NotImplemented:
-            self.raise_(TypeError, f"'{value.py_type().__name__}' object cannot be interpreted as an integer")
+            self.raise_(TypeError, f"'{tp_name(value.py_type())}' object cannot be interpreted as an integer")
         if isinstance(number, ConstantVariable):
             try:
                 return ConstantVariable(len(_Sized(number.value)))
@@ -175,7 +176,7 @@ class Services:
         wanted = {"int": int, "float": float, "index": int, "complex": complex}.get(symbol)
         if wanted is not None and not issubclass(value.py_type(), wanted):
             name = {"index": "__index__", "int": "__int__", "float": "__float__", "complex": "__complex__"}[symbol]
-            self.raise_(TypeError, f"{name} returned non-{wanted.__name__} (type {value.py_type().__name__})")
+            self.raise_(TypeError, f"{name} returned non-{wanted.__name__} (type {tp_name(value.py_type())})")
         return value
 
     def not_implemented(self, value: VariableTracker) -> Any:

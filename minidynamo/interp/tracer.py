@@ -282,7 +282,7 @@ class Tracer(Services):
     def raise_real(self, error: BaseException) -> NoReturn:
         """Raise in the traced program what a folded call raised in ours."""
         exc_type = type(error)
-        if exc_type.__module__ != "builtins" or error.__dict__:
+        if exc_type.__module__ != "builtins" and not is_plain_error(exc_type) or error.__dict__:
             self.stop(reasons.UNCAUGHT_EXCEPTION, type=exc_type.__name__, message=str(error))
         exc = exceptions.make_exception(self, exc_type, [self.wrap(a) for a in error.args])
         exception_fields.copy_fields(self, exc, error)
@@ -399,6 +399,12 @@ class Tracer(Services):
                 torch.clear_autocast_cache()        # of casts of fakes
             if not torch.equal(rng, torch.get_rng_state()):
                 torch.set_rng_state(rng)
+
+
+def is_plain_error(cls: type) -> bool:
+    """Whether instances are made of their arguments alone: of an exception class of a C module (``struct.error``)."""
+    own = [klass for klass in cls.__mro__ if klass.__module__ != "builtins"]
+    return not any(name in vars(klass) for klass in own for name in ("__new__", "__init__", "__setattr__"))
 
 
 def hides_dict(cls: type) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo import reasons
 from minidynamo.interp.loop import LastInstruction, handles
 from minidynamo.interp.stack_ops import peek, pop
@@ -70,7 +71,7 @@ def check_eg_match(tx: Any, frame: Frame, op: Any) -> None:
 def before_with(tx: Any, frame: Frame, op: Any) -> None:
     manager = pop(tx, frame)
     enter = lookup_special(tx, manager, "__enter__")
-    name = manager.py_type().__name__
+    name = tp_name(manager.py_type())
     if enter is None:
         tx.raise_(TypeError, f"'{name}' object does not support the context manager protocol")
     leave = lookup_special(tx, manager, "__exit__")

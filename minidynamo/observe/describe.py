@@ -6,6 +6,8 @@ alike exactly when types, contents, sharing and cycles agree.  No user code is r
 from __future__ import annotations
 
 import collections
+import datetime
+import decimal
 import itertools
 import types
 from collections.abc import Callable, Iterator
@@ -152,6 +154,7 @@ FAMILIES: tuple[tuple[Any, Callable[[_Walk, Any], Any]], ...] = (
     (_ITERATORS, _Walk.iterator),
     (slice, lambda walk, obj: walk.items(iter((obj.start, obj.stop, obj.step)))),
     (bytearray, lambda walk, obj: bytes(obj)),
+    ((datetime.date, datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal), lambda walk, obj: repr(obj)),
     ((int, float, complex, str, bytes), lambda walk, obj: repr(_plain_part(obj))),
     (np.ndarray, lambda walk, obj: (str(obj.dtype), obj.shape, walk.visit(obj.tolist()))),
     (types.GeneratorType, lambda walk, obj: (obj.__qualname__, obj.gi_frame is None)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Aliased, NotAliased
 from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
 
@@ -29,7 +30,7 @@ def compare(tx: Any, symbol: str, left: VariableTracker, right: VariableTracker)
     if symbol in ("==", "!="):
         return tx.wrap(is_same(tx, left, right) is (symbol == "=="))
     raise tx.raise_(TypeError, f"'{symbol}' not supported between instances of "
-                               f"'{left_type.__name__}' and '{right_type.__name__}'")
+                               f"'{tp_name(left_type)}' and '{tp_name(right_type)}'")
 
 
 def is_same(tx: Any, left: VariableTracker, right: VariableTracker) -> bool:
@@ -100,7 +101,7 @@ def contains(tx: Any, container: VariableTracker, item: VariableTracker) -> Vari
         return result
     cls = container.py_type()
     if not defines(cls, "__iter__") and not defines(cls, "__getitem__"):
-        tx.raise_(TypeError, f"argument of type '{cls.__name__}' is not iterable")
+        tx.raise_(TypeError, f"argument of type '{tp_name(cls)}' is not iterable")
     iterator = container.tp_iter(tx)
     while (found := iterator.tp_iternext(tx)) is not None:
         if same_or_equal(tx, found, item):

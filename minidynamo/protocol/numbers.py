@@ -85,7 +85,7 @@ def divide(tx: Any, left: VariableTracker, right: VariableTracker) -> VariableTr
             result = tx.not_implemented(tx.call(method, [other]))
             if result is not NotImplemented:
                 return result
-    raise tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): '{left_type.__name__}' and '{right_type.__name__}'")
+    raise tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): '{tp_name(left_type)}' and '{tp_name(right_type)}'")
 
 
 def overrides_reflected(symbol: str, left_type: type, right_type: type) -> bool:

@@ -6,7 +6,6 @@ import cmath
 import collections
 import operator
 import sys
-import struct
 from typing import Any
 
 from minidynamo import reasons
@@ -72,7 +71,7 @@ def call_callable(tx, obj, /):
 def attribute_name(tx: Any, name: VariableTracker) -> str:
     """The name as getattr() and its like take it: a str."""
     if not issubclass(name.py_type(), str):
-        tx.raise_(TypeError, f"attribute name must be string, not '{name.py_type().__name__}'")
+        tx.raise_(TypeError, f"attribute name must be string, not '{tp_name(name.py_type())}'")
     return inner(name).as_constant()
 
 
@@ -111,7 +110,7 @@ def call_round(tx, number, ndigits=None):
         return number if number.py_type() is int and not digits else tx.fold(round, [number, *digits])
     method = tx.special_method(number, "__round__")
     if method is None:
-        tx.raise_(TypeError, f"type {number.py_type().__name__} doesn't define __round__ method")
+        tx.raise_(TypeError, f"type {tp_name(number.py_type())} doesn't define __round__ method")
     return tx.call(method, digits)
 
 
@@ -232,7 +231,7 @@ class StrMethods(Methods, of=str):
         parts = [real(tx, i) for i in iters.collect(tx, iterable)]
         for at, part in enumerate(parts):
             if not issubclass(part.py_type(), str):
-                tx.raise_(TypeError, f"sequence item {at}: expected str instance, {part.py_type().__name__} found")
+                tx.raise_(TypeError, f"sequence item {at}: expected str instance, {tp_name(part.py_type())} found")
         between = ConstantVariable(inner(self).as_constant())
         return tx.join_text([piece for part in parts for piece in (between, inner(part))][1:])
 
@@ -255,8 +254,7 @@ def class_method(raw: Any) -> Any:
 
 for owner_, name_ in ((float, "fromhex"), (float, "__getformat__"), (bytes, "fromhex")):
     meaning(vars(owner_)[name_])(class_method(vars(owner_)[name_]))
-fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)],
-     struct.pack, struct.unpack, struct.calcsize)
+fold(str.maketrans, bytes.maketrans, *[f for f in vars(cmath).values() if callable(f)])
 
 
 class BytesMethods(Methods, of=bytes):
@@ -361,8 +359,8 @@ def call_is_not(tx, a, b, /):
 @meaning(sys.intern)
 def call_intern(tx, text, /):
     if text.py_type() is not str:
-        tx.raise_(TypeError, f"can't intern {text.py_type().__name__}" if issubclass(text.py_type(), str)
-                  else f"intern() argument must be str, not {text.py_type().__name__}")
+        tx.raise_(TypeError, f"can't intern {tp_name(text.py_type())}" if issubclass(text.py_type(), str)
+                  else f"intern() argument must be str, not {tp_name(text.py_type())}")
     return ConstantVariable(sys.intern(text.as_constant()))
 
 

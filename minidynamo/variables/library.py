@@ -10,6 +10,7 @@ import typing
 import zlib
 from typing import Any
 
+from minidynamo.base.text import tp_name
 from minidynamo.model.tables import fold, meaning
 from minidynamo.variables.sequences import inner
 
@@ -32,11 +33,11 @@ def call_fspath(tx, path):
         return path
     method = tx.special_method(path, "__fspath__")
     if method is None:
-        tx.raise_(TypeError, f"expected str, bytes or os.PathLike object, not {path.py_type().__name__}")
+        tx.raise_(TypeError, f"expected str, bytes or os.PathLike object, not {tp_name(path.py_type())}")
     result = tx.call(method, [])
     if not issubclass(result.py_type(), (str, bytes)):
-        tx.raise_(TypeError, f"expected {path.py_type().__name__}.__fspath__() to return str or bytes, "
-                             f"not {result.py_type().__name__}")
+        tx.raise_(TypeError, f"expected {tp_name(path.py_type())}.__fspath__() to return str or bytes, "
+                             f"not {tp_name(result.py_type())}")
     return result
 
 

@@ -13,17 +13,19 @@ from minidynamo.base.text import tp_name
 from minidynamo.model.tables import FOLD, Methods, fold, meaning
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import iters, numbers
+from minidynamo.variables.c_values import CValue
 from minidynamo.variables.constants import ConstantVariable, slice_value
 from minidynamo.variables.objects import ObjectVariable
 from minidynamo.variables.ranges import SliceVariable
 from minidynamo.variables.sequences import inner
 
 Convert = Callable[[Any, VariableTracker], VariableTracker]
+ASKED = (ObjectVariable, CValue)        # whose methods say what number they are
 
 
 def as_float(tx: Any, value: VariableTracker) -> VariableTracker:
     """PyFloat_AsDouble: a float is what it holds, others are asked ``__float__``, then ``__index__``."""
-    if not isinstance(value, ObjectVariable):
+    if not isinstance(value, ASKED):
         return value
     if issubclass(value.py_type(), float):
         return inner(value)             # type: ignore[no-any-return]
@@ -34,12 +36,12 @@ def as_float(tx: Any, value: VariableTracker) -> VariableTracker:
 
 
 def as_index(tx: Any, value: VariableTracker) -> VariableTracker:
-    return numbers.unary(tx, "index", value) if isinstance(value, ObjectVariable) else value
+    return numbers.unary(tx, "index", value) if isinstance(value, ASKED) else value
 
 
 def as_complex(tx: Any, value: VariableTracker) -> VariableTracker:
     """PyComplex_AsCComplex: ``__complex__`` before what a float is made of."""
-    if not isinstance(value, ObjectVariable):
+    if not isinstance(value, ASKED):
         return value
     if issubclass(value.py_type(), complex):
         return inner(value)             # type: ignore[no-any-return]
@@ -94,11 +96,11 @@ def rounding(function: Any) -> Any:
     name = f"__{function.__name__}__"
 
     def call(tx, x, /):
-        method = tx.special_method(x, name) if isinstance(x, ObjectVariable) else None
+        method = tx.special_method(x, name) if isinstance(x, ASKED) else None
         if method is not None:
             return tx.call(method, [])
-        if function is math.trunc and isinstance(x, ObjectVariable):
-            tx.raise_(TypeError, f"type {x.py_type().__name__} doesn't define __trunc__ method")
+        if function is math.trunc and isinstance(x, ASKED):
+            tx.raise_(TypeError, f"type {tp_name(x.py_type())} doesn't define __trunc__ method")
         return tx.fold(function, [as_float(tx, x)])
     return call
 
