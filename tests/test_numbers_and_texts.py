@@ -7,8 +7,10 @@ import collections
 import decimal
 import fractions
 import math
+import operator
 import re
 import string
+import warnings
 
 import pytest
 import torch
@@ -180,3 +182,21 @@ def test_c_functions_ask_objects_for_numbers():
                 out.append((type(error).__name__, str(error)))
         return out, x + 1
     check(fn, X, graphs=1, fullgraph=True)
+
+
+def test_a_number_of_a_subclass_is_deprecated_and_made_exact():
+    def made(name: str, value: object):
+        return type("Odd", (), {name: lambda self: value})()
+
+    cases = ((operator.index, made("__index__", True)), (hex, made("__index__", True)), (int, made("__int__", IntSub(3))),
+             (float, made("__float__", FloatSub(2.5))), (float, made("__index__", True)), (complex, made("__float__", FloatSub(2))),
+             (complex, made("__complex__", type("ComplexSub", (complex,), {})(1j))), ([1, 2].__getitem__, made("__index__", True)))
+
+    def fn(act, odd, x):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = act(odd)
+        return type(result), result, [str(each.message) for each in said], x + 1
+
+    for act, odd in cases:
+        check(fn, act, odd, X)

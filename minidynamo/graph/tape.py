@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from minidynamo.graph.ambient import current, is_switch
+from minidynamo.graph.ambient import current, is_switch, OPS
 from minidynamo.graph.fake import FakeEnv, tensor_state
 from minidynamo.graph.symbols import SYMBOLIC, SymbolNodes, UnknownSymbol
 
@@ -58,6 +58,10 @@ class Tape:
         self._constants: dict[int, Node] = {}  # id of the object -> node
 
     # ---- recording
+    def has_ops(self) -> bool:
+        """Whether there is anything to compute."""
+        return any(node.kind in OPS for node in self.nodes)
+
     def input(self, value: Any, source: Source, *, fake: Any = None) -> Node:
         """A placeholder for a user's value; `fake` is made (static) when not given."""
         if fake is None:

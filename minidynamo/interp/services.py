@@ -174,8 +174,10 @@ class Services:
 
     def checked_unary(self, symbol: str, value: VariableTracker) -> VariableTracker:
         wanted = {"int": int, "float": float, "index": int, "complex": complex}.get(symbol)
-        if wanted is not None and not issubclass(value.py_type(), wanted):
+        if wanted is not None and value.py_type() is not wanted:
             name = {"index": "__index__", "int": "__int__", "float": "__float__", "complex": "__complex__"}[symbol]
+            if issubclass(value.py_type(), wanted):             # deprecated, and then made exact
+                self.stop(reasons.WARNING_CALL, call=name)
             self.raise_(TypeError, f"{name} returned non-{wanted.__name__} (type {tp_name(value.py_type())})")
         return value
 

@@ -13,9 +13,6 @@ from minidynamo.model.variable import CannotRebuild, VariableTracker
 from minidynamo.reasons import Stop
 
 
-OPS = ("call_function", "call_method")
-
-
 @dataclasses.dataclass(slots=True)
 class Return:
     """The frame returns `value`."""
@@ -36,7 +33,7 @@ class Break:
 
     def plain(self, tape: Any) -> bool:
         """Whether the rest is left to Python: a long trace without a single tensor op is not worth going on with."""
-        return self.stop.reason is reasons.TRACE_TOO_LONG and not any(n.kind in OPS for n in tape.nodes)
+        return self.stop.reason is reasons.TRACE_TOO_LONG and not tape.has_ops()
 
 
 @dataclasses.dataclass(slots=True)

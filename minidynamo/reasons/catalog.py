@@ -170,7 +170,7 @@ TRACE_TOO_LONG = Reason(
     "MD0311", "trace grows too long",
     "More than {count} {what} would be traced into one frame.",
     hints=("compile the body of the loop as a function of its own",
-           "config.max_trace_ops and config.max_loop_unroll set the limits"),
+           "config.max_trace_ops, config.max_plain_ops and config.max_loop_unroll set the limits"),
     fields=("count", "what"), category="limit")
 ASYNC_CODE = Reason(
     "MD0312", "await",
@@ -279,7 +279,7 @@ UNBREAKABLE_FRAME = Reason(
     hints=(MOVE_OUT, "remove the break, then the whole function is one graph"), fields=("title", "name", "why"))
 TRACE_LEFT = Reason(
     "MD0508", "rest of a frame that grew too long",
-    "The trace of `{name}` passed config.max_trace_ops without one tensor operation, so Python runs the rest.",
+    "The trace of `{name}` grew too long without one tensor operation, so Python runs the rest.",
     hints=(EAGER_FRAME,), fields=("name",), category="nothing to do")
 RUNS_WHEN_DROPPED = Reason(
     "MD0509", "frame with an object that runs code when it dies",
