@@ -197,3 +197,13 @@ def test_members_of_a_syntax_error_found_late():
                             error.print_file_and_line, str(error)))
         return x + 1, out
     check(fn, X, graphs=1)
+
+
+def test_text_of_a_group_from_outside():
+    class Named(ExceptionGroup):
+        pass
+
+    def fn(x, group):
+        return x + 1, str(group), repr(group), f"{group}"
+    for made in (ExceptionGroup("one", [KeyError(1)]), Named("two", [KeyError(1), ExceptionGroup("in", [OSError()])])):
+        check(fn, torch.ones(2), made, min_graphs=1)

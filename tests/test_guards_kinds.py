@@ -23,8 +23,8 @@ from minidynamo.guards.kinds import (
 from minidynamo.guards.lower_python import lower_python
 from minidynamo.guards.manager import build_guards
 from minidynamo.sources import (
-    Attr, Builtin, CellContents, DictItem, DictKey, DictRoot, DictValue, Fetch, Global, Imported,
-    InstanceAttr, Item, Local, TypeDictItem, TypeOf,
+    Attr, Builtin, CellContents, ClassDict, DictItem, DictKey, DictRoot, DictValue, Fetch, Global, Imported,
+    InstanceAttr, Item, Local,
 )
 
 X, Y = Local("x"), Local("y")
@@ -329,15 +329,17 @@ def test_sources_reach_their_values_without_user_code() -> None:
         Equal(Item(a, 0, list), 1), Equal(Item(DictItem(Item(a, 1, list), "k"), 1, tuple), "v"),
         Equal(Item(DictItem(Item(a, -1, list), "k"), -1, tuple), "v"),
         Equal(DictKey(Item(a, 1, list), 0), "k"), Equal(Item(DictValue(Item(a, 1, list), 0), 0, tuple), 2),
-        Equal(CellContents(Local("c")), 3), Equal(TypeDictItem(Local("b"), "attr"), 5),
-        Equal(TypeDictItem(TypeOf(Local("i")), "attr"), 5), Equal(Attr(Local("t"), "real"), 1),
+        Equal(CellContents(Local("c")), 3), Equal(DictItem(ClassDict(base, "base"), "attr"), 5),
+        Equal(Attr(Local("t"), "real"), 1),
         Equal(Fetch(Local("l"), list.__len__, "list.__len__"), 2))
-    good = dict(x=obj, c=cell, b=base, i=base(), t=1, l=[1, 2])
+    good = dict(x=obj, c=cell, b=base, t=1, l=[1, 2])
     assert forms(**good)
-    bad = dict(x=Plain(a=[1]), c=types.CellType(4), b=Plain, i=Plain(), t=2, l=[1])
+    bad = dict(x=Plain(a=[1]), c=types.CellType(4), b=1, t=2, l=[1])
     for name, value in bad.items():
         assert not forms(**{**good, name: value})
         assert not forms(**{**good, name: HOSTILE})
+    base.attr = 6
+    assert not forms(**good)
     lying = Forms(Equal(Item(X, 0, list), 1), Equal(DictItem(Y, "a"), 1))
     assert lying(x=LyingList([1]), y=LyingDict(a=1))
     assert not lying(x=LyingList([2]), y=LyingDict(a=1)) and not lying(x=LyingList([1]), y=LyingDict(a="lie"))

@@ -11,10 +11,10 @@ import pytest
 import torch
 from minidynamo.guards.diff import explain_miss
 from minidynamo.guards.kinds import (
-    CodeIs, Equal, GlobalState, ModeStack, SameObject, TensorMatch, TensorsNotAliased, TypeIs,
+    CodeIs, Equal, GlobalState, HasKey, ModeStack, SameObject, TensorMatch, TensorsNotAliased, TypeIs,
 )
 from minidynamo.guards.manager import build_guards
-from minidynamo.sources import DictItem, InstanceAttr, Local
+from minidynamo.sources import ClassDict, DictItem, InstanceAttr, Local
 
 X = Local("x")
 
@@ -86,6 +86,20 @@ def test_types_are_held_weakly() -> None:
     del made_class
     gc.collect()
     assert gone() is None and not entry.check({"x": 1}) and not entry.alive
+
+
+@pytest.mark.parametrize("form", ["tree", "python"])
+def test_a_namespace_that_leads_back_to_its_class_is_held_weakly(form: str) -> None:
+    made_class = type("Made", (), {"k": 2})
+    made_class.instance = made_class()
+    source = ClassDict(made_class, "Made")
+    entry = build_guards([Equal(DictItem(source, "k"), 2), HasKey(source, "x", False)], {}, {}, None, form)
+    assert entry.check({})
+    gone = weakref.ref(made_class)
+    del made_class
+    gc.collect()
+    assert gone() is None and not entry.check({}) and explain_miss([entry], {}, {})
+    assert form == "python" or not entry.alive
 
 
 def test_code_is_held_weakly() -> None:

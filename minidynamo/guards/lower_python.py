@@ -10,8 +10,8 @@ from typing import Any
 from minidynamo.guards.guard import Guard
 from minidynamo.guards.hold import Held, Keep
 from minidynamo.sources import (
-    Attr, CellContents, DictItem, DictRoot, Fetch, Global, InstanceAttr, Item, Local, PlainInstanceAttr, PlainItem,
-    Source, TypeOf,
+    Attr, CellContents, ClassDict, DictItem, DictRoot, Fetch, Global, InstanceAttr, Item, Local, PlainInstanceAttr, PlainItem,
+    Source, TypeOf, namespace_of,
 )
 from minidynamo.sources.source import instance_dict
 
@@ -106,6 +106,8 @@ READS: dict[type, Read] = {
     Local: lambda source, base, names: f"L[{source.key!r}]",
     Global: lambda source, base, names: f"G[{source.key!r}]",
     DictRoot: lambda source, base, names: names.const(source.mapping, f"namespace_{source.key}"),
+    ClassDict: lambda source, base, names:
+        f"{names.const(namespace_of, 'namespace_of')}({names.const(source.held, f'ref_{source.key}')})",
     Attr: _read_attr,
     CellContents: lambda source, base, names: f"{base}.cell_contents",
     TypeOf: lambda source, base, names: f"type({base})",

@@ -11,7 +11,7 @@ from minidynamo.guards.enum_fetch import plain_manager
 from minidynamo.guards.guard import Guard
 from minidynamo.guards.hold import Deaths, Held
 from minidynamo.guards.shortcut import Shortcut, divide
-from minidynamo.sources import DictRoot, Source
+from minidynamo.sources import ClassDict, DictRoot, Source
 
 
 class TreeBuilder:
@@ -90,6 +90,12 @@ class TreeBuilder:
                 name, name, None, self.enum)
         return made
 
+    def class_dict_manager(self, held: Held, text: str) -> Any:
+        """The manager of the namespace of a class, which may die."""
+        manager = self.constant_manager(held).weakref_call_manager(text, None, self.enum)
+        manager.add_id_match_guard(self.watch(held), [f"{text} is there"], None)
+        return manager.type_dict_manager(text, None, self.enum)
+
     def _globals_manager(self, scope: dict[str, Any], text: str) -> Any:
         return self.root.globals_dict_manager(scope, text, None, self.enum)
 
@@ -106,7 +112,7 @@ class TreeBuilder:
 
     def exact_type(self, source: Source) -> type | None:
         """The exact type that some guard of the set fixes for `source`."""
-        return dict if type(source) is DictRoot else self.types.get(source)
+        return dict if type(source) in (ClassDict, DictRoot) else self.types.get(source)
 
     def check_last(self, guard: Guard) -> None:
         """Check a guard in Python, after everything else held."""

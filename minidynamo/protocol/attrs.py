@@ -1,17 +1,17 @@
 """Attributes: _PyType_Lookup, PyObject_GenericGetAttr and SetAttr, type.__getattribute__, super."""
 from __future__ import annotations
 
-import gc
 import types
 from typing import Any, NamedTuple
 
 from minidynamo.base.text import tp_name
 from minidynamo.code import facts
+from minidynamo.guards.hold import is_heap_type
 from minidynamo.guards.kinds import HasKey
 from minidynamo.model.variable import VariableTracker, defines, is_subtype
-from minidynamo.sources import DictItem, DictRoot, Source
+from minidynamo.sources import ClassDict, DictItem, DictRoot, Source, namespace
+from minidynamo.sources.source import CLASS_DICT
 
-CLASS_DICT = type.__dict__["__dict__"]
 IMMUTABLE_TYPE = 1 << 8            # Py_TPFLAGS_IMMUTABLETYPE
 
 
@@ -24,13 +24,9 @@ class Found(NamedTuple):
     value: VariableTracker | None  # what the trace itself has stored there, if it has
 
 
-def namespace(cls: type) -> dict[str, Any]:
-    """The dict behind ``cls.__dict__`` (read only; its proxy is all that Python shows)."""
-    return gc.get_referents(CLASS_DICT.__get__(cls))[0]
-
-
-def class_source(cls: type) -> DictRoot:
-    return DictRoot(namespace(cls), f"{cls.__module__}.{cls.__qualname__}")
+def class_source(cls: type) -> Source:
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    return ClassDict(cls, name) if is_heap_type(cls) else DictRoot(namespace(cls), name)
 
 
 def type_lookup(tx: Any, cls: type, name: str) -> Found | None:

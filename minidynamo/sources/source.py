@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import builtins
 import collections
+import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -153,7 +155,7 @@ class Global(Source):
 
 
 class DictRoot(Source):
-    """A dict object itself: the globals of an inlined function, or a class's own namespace.
+    """A dict object itself: the globals of an inlined function, or the namespace of a class that never dies.
 
     It is a root: the dict is known because the function or class it belongs to is guarded
     elsewhere by identity.  `name` says to the reader whose it is.
@@ -180,6 +182,46 @@ class DictRoot(Source):
 
     def child(self, parent: Any, tree: Any) -> Any:
         return tree.scope_manager(self.mapping)
+
+
+CLASS_DICT = type.__dict__["__dict__"]
+
+
+def namespace(cls: type | None) -> dict[str, Any]:
+    """The dict behind ``cls.__dict__`` (read only; its proxy is all that Python shows)."""
+    return gc.get_referents(CLASS_DICT.__get__(cls))[0]
+
+
+def namespace_of(held: Callable[[], type | None]) -> dict[str, Any]:
+    """The namespace of a class that a weak reference leads to; raises if the class has died."""
+    return namespace(held())
+
+
+class ClassDict(Source):
+    """A class's own namespace, by a weak reference to the class: what is in the dict leads back to it."""
+
+    __slots__ = ("held",)
+    kind = "class dict"
+
+    def __init__(self, cls: type, name: str) -> None:
+        self.held = weakref.ref(cls)            # one object however often it is asked for
+        super().__init__(None, name)
+
+    def identity(self) -> Any:
+        return id(self.held)
+
+    def load(self, out: Any) -> None:
+        out.begin_call_of(namespace_of)
+        out.load_object_unchecked(self.held)
+        out.call(1)
+
+    words = DictRoot.words
+
+    def fetch(self, L: Any, G: dict[str, Any]) -> Any:
+        return namespace_of(self.held)
+
+    def child(self, parent: Any, tree: Any) -> Any:
+        return tree.class_dict_manager(self.held, self.text())
 
 
 class Builtin(Source):
@@ -457,33 +499,6 @@ class TypeOf(Step):
 
     def child(self, parent: Any, tree: Any) -> Any:
         return parent.type_manager(self.text(), None, tree.enum)
-
-
-def type_dict_item(cls: type, name: str) -> Any:
-    """``cls.__dict__[name]`` past any metaclass attribute access."""
-    return type.__dict__["__dict__"].__get__(cls)[name]
-
-
-class TypeDictItem(Step):
-    """``type.__dict__['__dict__'].__get__(base)[name]``: a class's own attribute, undescribed."""
-
-    __slots__ = ()
-    kind = "class dict item"
-
-    def load(self, out: Any) -> None:
-        self.load_call(out, type_dict_item, self.key)
-
-    def words(self) -> str:
-        return f"{self.base.text()}.__dict__[{self.key!r}]"
-
-    def read(self, value: Any) -> Any:
-        return type_dict_item(value, self.key)
-
-    def child(self, parent: Any, tree: Any) -> Any:
-        if type(self.base) is not TypeOf:         # the C++ accessor takes any object for a type
-            return super().child(parent, tree)
-        return parent.type_dict_manager(f"{self.base.text()}.__dict__", None, tree.enum) \
-            .dict_getitem_manager(self.key, self.text(), None, tree.enum)
 
 
 class Fetch(Step):

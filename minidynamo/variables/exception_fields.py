@@ -9,9 +9,9 @@ from minidynamo.model.tables import WRAP
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.sources import Attr
 from minidynamo.variables import exceptions
-from minidynamo.variables.constants import NONE
+from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable, builtin_exception, read_args, stop_value
-from minidynamo.variables.sequences import TupleVariable
+from minidynamo.variables.sequences import TupleVariable, inner
 
 
 def fields_of(cls: type) -> list[str]:
@@ -81,6 +81,10 @@ def check_number(tx: Any, exc: ExceptionVariable, name: str, value: VariableTrac
 
 def exception_text(tx: Any, exc: ExceptionVariable) -> VariableTracker:
     """The ``__str__`` that a builtin exception has in place of BaseException's."""
+    if issubclass(exc.cls, BaseExceptionGroup):
+        message, members = (real(tx, field_value(tx, exc, name)) for name in ("message", "exceptions"))
+        count = len(members.items)
+        return ConstantVariable(f"{inner(message).as_constant()} ({count} sub-exception{'' if count == 1 else 's'})")
     return tx.wrap(str(probe(tx, exc)))                                  # type: ignore[no-any-return]
 
 

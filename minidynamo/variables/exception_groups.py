@@ -14,7 +14,7 @@ from minidynamo.variables.classes import ClassVariable
 from minidynamo.variables.constants import NONE, ConstantVariable
 from minidynamo.variables.exceptions import ExceptionVariable
 from minidynamo.variables.functions import FunctionVariable
-from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
+from minidynamo.variables.sequences import ListVariable, TupleVariable
 
 Test = Callable[[VariableTracker], bool]
 
@@ -35,12 +35,6 @@ class GroupVariable(ExceptionVariable):
     def create(self, out: Any) -> None:
         """With the members as they were; ``args``, whose list may have changed since, are set afterwards."""
         out.call_function(BaseExceptionGroup.__new__, out.tx.class_of(self.cls), self.message, self.members)
-
-    def tp_str(self, tx: Any) -> VariableTracker:
-        if attrs.special_is_python(tx, self.cls, "__str__"):
-            return super().tp_str(tx)
-        count = len(self.members.items)
-        return ConstantVariable(f"{inner(self.message).as_constant()} ({count} sub-exception{'' if count == 1 else 's'})")
 
 
 def new_group(tx: Any, cls: type, args: list, kwargs: dict) -> VariableTracker:
