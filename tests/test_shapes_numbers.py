@@ -123,6 +123,42 @@ def test_floats_are_constants_until_twice_in_vain_unless_asked():
     play(f, [*calls, (A, math.inf), (A, -math.inf), (A, 0.0), (A, -0.0)], 2, specialize_float=False)
 
 
+def test_a_float_becomes_a_whole_number():
+    def f(x, v):
+        return x * int(v), math.floor(v / 3 + 0.1), math.ceil(-v), int(v) > 2
+    calls = [(A, v) for v in (3.5, 7.25, 40.0, 9.75)]
+    play(f, calls, 2, specialize_float=False)
+    play(f, [*calls, (A, 2.75), (A, -1.5), (A, 0.0), (A, -0.0)], 2, specialize_float=False)
+
+    def g(x, v):
+        try:
+            return x + int(v)
+        except (ValueError, OverflowError) as error:
+            return x, str(error)
+    play(g, [(A, v) for v in (3.5, 7.25, math.inf, -math.inf, math.nan, 40.0)], 2, specialize_float=False)
+
+
+@pytest.mark.parametrize("text", ["x + 1, v * 2", "x * v, int(v)", "x ** v", "torch.full((2,), v) + x[:2]", "x * v if v > 1 else x",
+                                  "torch.arange(0, 3, v)", "x.clamp(v)", "x.clone().fill_(v)"])
+def test_backends_that_want_a_float_constant_are_asked_again(text):
+    f = eval(f"lambda x, v: ({text})", {"torch": torch})
+
+    class RestartAnalysis(RuntimeError):
+        pass
+    refused = []
+
+    def backend(gm, inputs):
+        if not refused:
+            refused.append(gm)
+            raise RestartAnalysis
+        return minidynamo.testing.resolve("aot_eager")[0](gm, inputs)
+    minidynamo.reset()
+    compiled = minidynamo.optimize(f, backend=backend)
+    for v in (0.5, 1.5, 2.5, 3.5):
+        assert same(f(A, v), compiled(A, v), tol=1e-5)
+    assert refused
+
+
 def test_float_arithmetic_is_not_reassociated():
     def f(x, v):
         w = v + 0.1 + 0.2

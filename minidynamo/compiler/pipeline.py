@@ -118,34 +118,43 @@ def _judge_effects(work: Work) -> None:
 
 
 def _graph(work: Work) -> None:
-    with recorder.span("lower"), uncollected():
-        lowered = work.lowered = work.frontend.lower(work.trace)
-    if lowered is None:
-        return
-    gm = lowered.gm
-    work.report.graph, work.report.inputs = gm, lowered.example_inputs
-    with recorder.span("backend"), tracing(work.frontend.tracing_context(work.trace)):
-        if lowered.grad_mode is None:
-            made = _call_backend(work.options, gm, lowered.example_inputs)
-        else:
-            with set_grad_enabled(lowered.grad_mode):
-                made = in_grad_mode(_call_backend(work.options, gm, lowered.example_inputs), lowered.grad_mode)
-    work.call, work.unhooked = shield(made)
+    """The backend's callable; asked with a fresh graph where it wants to begin again, once for each input at most."""
+    asked = 0
+    made: Callable[..., Any] | None = None
+    while made is None:
+        with recorder.span("lower"), uncollected():
+            lowered = work.lowered = work.frontend.lower(work.trace)
+        if lowered is None:
+            return
+        gm = lowered.gm
+        work.report.graph, work.report.inputs = gm, lowered.example_inputs
+        begins_again = asked <= len(lowered.example_inputs)
+        asked += 1
+        with recorder.span("backend"), tracing(work.frontend.tracing_context(work.trace)):
+            if lowered.grad_mode is None:
+                made = _call_backend(work.options, gm, lowered.example_inputs, begins_again)
+            else:
+                with set_grad_enabled(lowered.grad_mode):
+                    made = _call_backend(work.options, gm, lowered.example_inputs, begins_again)
+    work.call, work.unhooked = shield(made if lowered.grad_mode is None else in_grad_mode(made, lowered.grad_mode))
 
 
-def _call_backend(options: Options, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
+def _call_backend(options: Options, gm: Any, inputs: list[Any], begins_again: bool) -> Callable[..., Any] | None:
+    """None: torch's AOT backends raise this when they learn that a float must be a constant, and remember it."""
     try:
         made = options.backend(gm, inputs)
     except (MiniDynamoError, KeyboardInterrupt):
         raise
     except Exception as error:
+        if begins_again and any(base.__name__ == "RestartAnalysis" for base in type(error).__mro__):
+            return None
         stop = Stop(reasons.BACKEND_FAILED, {"backend": options.backend_name,
                                              "error": f"{type(error).__name__}: {error}"})
         _backend_failed(stop, options, error)
     if not callable(made):
         _backend_failed(Stop(reasons.BACKEND_NOT_CALLABLE,
                              {"backend": options.backend_name, "type": type_name(made)}), options, None)
-    return made
+    return made         # type: ignore[no-any-return]
 
 
 def _backend_failed(stop: Stop, options: Options, error: Exception | None) -> NoReturn:

@@ -142,7 +142,7 @@ class SymVariable(VariableTracker):
             return self
         if symbol == "float" and kind is int:
             return apply(tx, float, self, symbolic=torch.sym_float)
-        if symbol == "int" and kind is float and self.recipe is not None and not self.inexact():
+        if symbol == "int" and is_rounded(tx, self):
             return apply(tx, int, self, symbolic=torch.sym_int)
         if symbol in ("-", "+", "abs") and kind is not bool:
             return self if symbol == "+" else apply(tx, numbers.UNARY[symbol], self)
@@ -207,6 +207,7 @@ class SymVariable(VariableTracker):
             and (self.py_type() is int or spec[-1] in "feg") else self.constant().tp_format(tx, spec)
 
 
+SYMBOL_LIMIT = 2 ** 62             # torch's symbols are 64 bits wide
 ROUNDING = frozenset({math.floor, math.ceil, math.trunc, int, round})
 EXACT_FLOATS = frozenset({operator.truediv, float})      # of ints: one rounding, the same in any form
 
@@ -338,11 +339,11 @@ def apply(tx: Any, function: Callable[..., Any], *operands: Any, symbolic: Calla
 
 
 # ---------------------------------------------------------------- functions of numbers
-def on_symbols(function: Any, symbolic: Callable[..., Any], accepts: Callable[[SymVariable], bool]) -> None:
+def on_symbols(function: Any, symbolic: Callable[..., Any], accepts: Callable[[Any, SymVariable], bool]) -> None:
     """`function` of one symbolic number; anything else folds."""
     @meaning(function)
     def call(tx, x, /):
-        if isinstance(x, SymVariable) and accepts(x):
+        if isinstance(x, SymVariable) and accepts(tx, x):
             return apply(tx, function, x, symbolic=symbolic)
         return folded(tx, function, x)
 
@@ -351,14 +352,21 @@ def is_int(x: SymVariable) -> bool:
     return x.py_type() is int
 
 
-def is_quotient(x: SymVariable) -> bool:
-    return is_int(x) or not x.inexact() and x.recipe is not None
+def is_rounded(tx: Any, x: SymVariable) -> bool:
+    """Whether a whole number can be made of it: nan and the infinities raise, which a fact excludes where it must."""
+    if x.py_type() is not float or x.recipe is not None and not x.inexact():
+        return x.py_type() is not bool
+    steps = by_steps(x)
+    if steps is None or not abs(steps[3]) < SYMBOL_LIMIT:
+        return False
+    tx.guard(ShapeExpr(f"abs({steps[0]}) < {SYMBOL_LIMIT}", steps[1], {**steps[2], "abs": abs}))
+    return True
 
 
 for fn_, symbolic_, accepts_ in (
-        (math.sqrt, torch._sym_sqrt, lambda x: is_int(x) and truth(x.value >= 0)),
-        (math.floor, lambda n: n if isinstance(n, torch.SymInt) else math.floor(n), is_quotient),
-        (math.ceil, lambda n: n if isinstance(n, torch.SymInt) else math.ceil(n), is_quotient)):
+        (math.sqrt, torch._sym_sqrt, lambda tx, x: is_int(x) and truth(x.value >= 0)),
+        (math.floor, lambda n: n if isinstance(n, torch.SymInt) else math.floor(n), is_rounded),
+        (math.ceil, lambda n: n if isinstance(n, torch.SymInt) else math.ceil(n), is_rounded)):
     on_symbols(fn_, symbolic_, accepts_)
 
 
@@ -410,7 +418,7 @@ def is_symbolic_index(value: VariableTracker) -> bool:
 # ---------------------------------------------------------------- inputs
 def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
     """A symbolic int where the policy asks for one."""
-    if tx.config.specialize_int or not -2 ** 62 < value < 2 ** 62 or not tx.shapes.is_dynamic_number(value, source):
+    if tx.config.specialize_int or not abs(value) < SYMBOL_LIMIT or not tx.shapes.is_dynamic_number(value, source):
         return None
     tx.guard(TypeIs(source, int))
     symbol = tx.env.symint(value, source)
