@@ -1,6 +1,7 @@
 """Subclasses of builtins, from outside and made inside: both parts are tracked and written back."""
 from __future__ import annotations
 
+import operator
 import pytest
 import torch
 
@@ -215,3 +216,45 @@ def test_property_subclass_leaves_the_trace():
 
     result = check(f, torch.ones(2), graphs=1, fullgraph=True).result[1]
     assert type(result) is MarkedProperty and result.fget is abs and isinstance(result.mark, torch.Tensor)
+
+
+def test_a_dict_that_iterates_otherwise_is_copied_by_its_keys():
+    class Odd(dict):
+        def __getitem__(self, key):
+            return 5
+        def keys(self):
+            return ["z"]
+        def __iter__(self):
+            return iter(["q"])
+
+    def f(x, d, e):
+        return d | {"y": 1}, {"y": 1} | d, d | d, e | d, d.copy(), e.copy(), dict.copy(d), {**d}, x + 1
+    check(f, torch.ones(2), Odd(a=1), Odd(), graphs=1)
+
+
+def test_a_search_in_what_cannot_be_iterated():
+    class Mine:
+        def __iter__(self):
+            raise TypeError("mine")
+
+    class Other:
+        def __iter__(self):
+            raise ValueError("other")
+
+    class NoIterator:
+        def __iter__(self):
+            return 3
+
+    class Blocked:
+        __iter__ = None
+
+    def f(x):
+        told = []
+        for obj in (Mine(), Other(), NoIterator(), Blocked(), 3, object):
+            for search in (lambda o: 1 in o, lambda o: operator.countOf(o, 1), lambda o: operator.indexOf(o, 1)):
+                try:
+                    search(obj)
+                except (TypeError, ValueError) as error:
+                    told.append((str(error), error.__context__))
+        return told, x + 1
+    check(f, torch.ones(2), graphs=1)

@@ -154,7 +154,7 @@ def _call_backend(options: Options, gm: Any, inputs: list[Any], begins_again: bo
     if not callable(made):
         _backend_failed(Stop(reasons.BACKEND_NOT_CALLABLE,
                              {"backend": options.backend_name, "type": type_name(made)}), options, None)
-    return made         # type: ignore[no-any-return]
+    return made
 
 
 def _backend_failed(stop: Stop, options: Options, error: Exception | None) -> NoReturn:

@@ -189,10 +189,11 @@ def index_of(a: Any, b: Any, /) -> int:
 
 
 def searched(a: Any) -> Any:
-    kind = type(a)
-    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
-        raise TypeError(f"argument of type '{kind.__name__}' is not iterable")
-    return iter(a)
+    try:
+        return iter(a)
+    except TypeError:
+        pass
+    raise TypeError(f"argument of type '{type(a).__name__}' is not iterable")
 
 
 # ---------------------------------------------------------------- bisect (Modules/_bisectmodule.c)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minidynamo.base.text import tp_name
 from minidynamo.code import facts
 from minidynamo.guards.hold import is_heap_type
-from minidynamo.guards.kinds import HasKey
+from minidynamo.guards.kinds import HasKey, TypeIs
 from minidynamo.model.variable import VariableTracker, defines, is_subtype
 from minidynamo.sources import ClassDict, DictItem, DictRoot, Source, namespace
 from minidynamo.sources.source import CLASS_DICT
@@ -108,10 +108,17 @@ def generic_getattr(tx: Any, obj: VariableTracker, name: str) -> VariableTracker
         return describe(tx, found, obj, cls)
     value = obj.instance_get(tx, name)
     if value is not None:
+        pass_over(tx, found)
         return value
     if found is None:
         return None
     return describe(tx, found, obj, cls)
+
+
+def pass_over(tx: Any, found: Found | None) -> None:
+    """A class attribute that is no data descriptor was not asked: that stays so while its type does."""
+    if found is not None and found.source is not None and not found.owner.__flags__ & IMMUTABLE_TYPE:
+        tx.guard(TypeIs(found.source, type(found.raw)))
 
 
 def describe(tx: Any, found: Found, obj: VariableTracker | None, cls: type) -> VariableTracker:
@@ -176,6 +183,7 @@ def generic_setattr(tx: Any, obj: VariableTracker, name: str, value: VariableTra
             raise tx.unsupported(descriptor, f".{name} = ... through its __set__")
         descriptor.tp_descr_set(tx, obj, value)
         return
+    pass_over(tx, found)
     if not obj.has_instance_dict():
         if found is not None:
             tx.raise_attribute_error(f"'{cls.__name__}' object attribute '{name}' is read-only", obj, name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import Aliased, NotAliased
-from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, defines, is_subtype
+from minidynamo.model.variable import IdKey, NotConstant, VariableTracker, is_subtype
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
@@ -99,10 +99,9 @@ def contains(tx: Any, container: VariableTracker, item: VariableTracker) -> Vari
     result = container.sq_contains(tx, item)
     if result is not None:
         return result
-    cls = container.py_type()
-    if not defines(cls, "__iter__") and not defines(cls, "__getitem__"):
-        tx.raise_(TypeError, f"argument of type '{tp_name(cls)}' is not iterable")
-    iterator = container.tp_iter(tx)
+    iterator = tx.catching(TypeError, lambda: container.tp_iter(tx))        # _PySequence_IterSearch
+    if iterator is None:
+        tx.raise_(TypeError, f"argument of type '{tp_name(container.py_type())}' is not iterable")
     while (found := iterator.tp_iternext(tx)) is not None:
         if same_or_equal(tx, found, item):
             return tx.wrap(True)

@@ -55,6 +55,7 @@ class ClassVariable(HashedByIdentity):
             return describe(tx, meta, self, type(self.cls))
         own = type_lookup(tx, self.cls, name)
         if own is not None:
+            attrs.pass_over(tx, meta)
             return describe(tx, own, None, self.cls)
         if meta is not None:
             return describe(tx, meta, self, type(self.cls))

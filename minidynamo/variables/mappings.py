@@ -174,8 +174,17 @@ class DictVariable(Unhashable, TypeAttributesOnly):
     def nb_binary(self, tx: Any, symbol: str, other: VariableTracker, reflected: bool) -> Any:
         if symbol != "|" or not isinstance(inner(other), DictVariable):
             return NotImplemented
-        left, right = (inner(other), self) if reflected else (self, inner(other))
-        result = DictVariable(dict(left.entries))
+        left, right = (other, self) if reflected else (self, other)
+        result = copied(tx, left)
+        result.update(tx, right)
+        return result
+
+    def binary_of_class(self, tx: Any, holder: VariableTracker, symbol: str, other: VariableTracker, reflected: bool) -> Any:
+        """dict_or, for a subclass."""
+        if symbol != "|" or not isinstance(inner(other), DictVariable):
+            return NotImplemented
+        left, right = (other, holder) if reflected else (holder, other)
+        result = copied(tx, left)
         result.update(tx, right)
         return result
 
@@ -202,6 +211,14 @@ class DictVariable(Unhashable, TypeAttributesOnly):
 
     def tp_repr(self, tx: Any) -> VariableTracker:
         return tx.repr_of_container(self)
+
+
+def copied(tx: Any, mapping: VariableTracker) -> DictVariable:
+    """PyDict_Copy: a subclass that iterates otherwise is asked for its keys and items, unless it is empty."""
+    result = DictVariable({})
+    if inner(mapping).entries:      # type: ignore[attr-defined]
+        result.update(tx, mapping)
+    return result
 
 
 def pairs_of(tx: Any, other: VariableTracker) -> list[Entry]:
@@ -266,7 +283,7 @@ class DictMethods(Methods, of=dict):
         return tx.wrap(None)
 
     def copy(tx, self, /):
-        return DictVariable(dict(inner(self).entries))
+        return copied(tx, self)
 
     def update(tx, self, other=None, /, **kwargs):
         if other is not None:

@@ -1,14 +1,16 @@
 """Tensors and symbolic numbers: values that live on the tape."""
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from minidynamo import reasons
 from minidynamo.graph.fake import CannotFake
-from minidynamo.guards.kinds import InInstanceDict, TensorMatch
+from minidynamo.guards.kinds import InInstanceDict, Predicate, TensorMatch
 from minidynamo.model.tables import PROXIES, builds, builds_subclasses
 from minidynamo.model.variable import IdKey, VariableTracker
 from minidynamo.protocol import numbers
@@ -24,7 +26,17 @@ STATIC = frozenset({
     "dtype", "device", "layout", "ndim", "requires_grad", "is_leaf", "is_cuda", "is_cpu", "is_sparse", "is_quantized",
     "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_nested", "is_sparse_csr", "itemsize", "nbytes", "names", "is_ipu",
     "is_vulkan", "is_xla", "is_maia", "is_mtia", "retains_grad", "output_nr", "name"})
+NOT_COMPARED = frozenset({"is_leaf", "names", "name"})        # by the guards of every tensor
+NOT_FAKED = frozenset({"retains_grad", "output_nr"})          # a fake input is another place in autograd's graph
 VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+
+
+@functools.cache
+def reads_as(name: str, value: Any) -> Callable[[torch.Tensor], bool]:
+    def holds(tensor: torch.Tensor) -> bool:
+        with torch._C.DisableTorchFunction():
+            return bool(getattr(tensor, name) == value)
+    return holds
 
 
 class TensorVariable(VariableTracker):
@@ -78,8 +90,11 @@ class TensorVariable(VariableTracker):
             return attribute_error(tx, self, name) if value is None else value
         if name == "shape":
             return size_of(tx, self.fake.shape)
-        if name in STATIC:
+        if name in STATIC and (self.obj is None or name not in NOT_FAKED):
             value = getattr(self.fake, name)
+            if name in NOT_COMPARED and self.obj is not None and self.source is not None:
+                real_value = getattr(self.obj, name)
+                tx.guard(Predicate(self.source, reads_as(name, real_value), f".{name} is {real_value}"))
             if name == "device":
                 value = torch.device(value)                # THPVariable_device makes a new object each time
             return from_value(tx, value, self.node)

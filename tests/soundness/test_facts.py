@@ -700,6 +700,31 @@ def reentrant():
         return og(x + 1) + og(x)
     return torch.equal(minidynamo.optimize(f)(x), f(x))
 
+@case
+def class_attribute_behind_an_instances_becomes_data():
+    class Meta(type):
+        k = 1
+    class A(metaclass=Meta):
+        j = k = 2
+    class Setter:
+        def __set__(self, obj, value): obj.__dict__["seen"] = value
+    a = A(); a.j = 5
+    def f(a, x):
+        a.m = 3
+        return x * a.j + A.k, dict(vars(a))
+    A.m = 1
+    def property_of_class(): A.j = property(lambda s: 8)
+    def property_of_meta(): Meta.k = property(lambda s: 9)
+    def setter(): A.m = Setter()
+    return both(f, *[(change, (a, x)) for change in (nop, nop, property_of_class, property_of_meta, setter)])
+
+@case
+def place_of_a_tensor_in_autograd():
+    def f(x):
+        return x * 2, x.is_leaf, x.output_nr, x.retains_grad
+    leaf = torch.ones(3, requires_grad=True); kept = leaf * 1; kept.retain_grad()
+    return both(f, *[(nop, (t,)) for t in (leaf, leaf * 1, leaf.expand(2, 3).unbind()[1], kept, leaf * 2, leaf)])
+
 
 @pytest.mark.parametrize("run", CASES, ids=lambda fn: fn.__name__)
 def test_fact_is_guarded(run: Any) -> None:
