@@ -47,7 +47,6 @@ class Config(types.ModuleType):
     accumulated_recompile_limit: int = 256       # entries made for one code object in its whole life
     fail_on_recompile_limit_hit: bool = False    # raise RecompileLimitExceeded instead of an eager run
     max_trace_ops: int = 500_000               # interpreted instructions in one frame
-    max_plain_ops: int = 50_000                  # ... before the first tensor operation, unless fullgraph=True
     max_loop_unroll: int = 50_000                # turns of one loop that are unrolled into the trace
     max_inline_depth: int = 200                  # calls inlined within one another
     force_break_at: int = 0                      # tests: a function breaks before its n-th instruction (0: never)

@@ -102,8 +102,6 @@ class Tracer(Services):
         forced = config.force_break_every or (0 if options.first else config.force_break_at)
         self.forced = bool(forced)
         self.last_step = forced - 1 if forced else config.max_trace_ops
-        if not forced and not options.fullgraph:
-            self.last_step = min(config.max_plain_ops, config.max_trace_ops)
 
     def release(self) -> None:
         """The trace has been used: let go of the user's objects now, not when the garbage collector finds our cycles."""
@@ -247,13 +245,10 @@ class Tracer(Services):
         return others
 
     # ---------------------------------------------------------------- control
-    def out_of_steps(self) -> None:
+    def out_of_steps(self) -> NoReturn:
         """The trace has run `last_step` instructions."""
         if self.forced:
             self.stop(reasons.FORCED_BREAK, count=self.last_step)
-        if self.last_step < self.config.max_trace_ops and self.tape.has_ops():
-            self.last_step = self.config.max_trace_ops
-            return
         self.stop(reasons.TRACE_TOO_LONG, count=self.last_step, what="instructions")
 
     def stop(self, reason: Any, **fields: Any) -> NoReturn:

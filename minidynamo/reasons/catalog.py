@@ -170,7 +170,7 @@ TRACE_TOO_LONG = Reason(
     "MD0311", "trace grows too long",
     "More than {count} {what} would be traced into one frame.",
     hints=("compile the body of the loop as a function of its own",
-           "config.max_trace_ops, config.max_plain_ops and config.max_loop_unroll set the limits"),
+           "config.max_trace_ops and config.max_loop_unroll set the limits"),
     fields=("count", "what"), category="limit")
 ASYNC_CODE = Reason(
     "MD0312", "await",
