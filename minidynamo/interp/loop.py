@@ -7,6 +7,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.interp.breaks import why_unbreakable
 from minidynamo.interp.state import Frame
+from minidynamo.model.services import service
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import LazyVariable, NotConstant, VariableTracker, real
 from minidynamo.observe import say, wants
@@ -207,6 +208,7 @@ def inline(tx: Any, fn: Any, args: list[VariableTracker], kwargs: dict[str, Vari
     return real(tx, frame.result)
 
 
+@service
 def run_generator(tx: Any, frame: Frame, error: Raised | None, fresh: bool) -> str:
     """Go on with a suspended frame; `error` is raised at the point where it stands."""
     frame.caller = tx.frame

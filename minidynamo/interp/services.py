@@ -1,4 +1,4 @@
-"""Services: what one family of values asks of another, through the tracer, so that families need not import each other."""
+"""Services that are no one family's; the others are declared where they are done (``@service``)."""
 from __future__ import annotations
 
 import builtins
@@ -7,23 +7,19 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import torch
 
 from minidynamo.base.text import tp_name
 from minidynamo import reasons
 from minidynamo.guards.kinds import InInstanceDict, Predicate
-from minidynamo.interp import loop
 from minidynamo.interp.state import DictScope, PreviousException, Scope
-from minidynamo.model.tables import C_MEMBERS, adopt
-from minidynamo.model.tracer import Raised
+from minidynamo.model.services import Services
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.polyfills import copying, match, pickling
 from minidynamo.protocol import attrs, iters, text
 from minidynamo.reasons import Stop
-from minidynamo.sources import Attr, DictRoot, Imported, Source, TypeOf
+from minidynamo.sources import DictRoot, Imported, Source, TypeOf
 from minidynamo.variables import (
-    addresses, builtins_, class_assignment, class_making, exception_fields, exceptions, formatting, frames, hatches,
-    namespaces, nonstrict, slot_calls, symbol_text, symbols, torch_functions, torch_ops, typing_, weakrefs,
+    exceptions, namespaces, slot_calls, weakrefs,
 )
 from minidynamo.variables.cells import CellVariable
 from minidynamo.variables.classes import ClassVariable
@@ -34,15 +30,14 @@ from minidynamo.variables.iterators import (
     DictIterator, RangeIterator, ReversedIterator, SequenceIterator, SetIterator)
 from minidynamo.variables.mappings import DictVariable
 from minidynamo.variables.objects import ObjectVariable
-from minidynamo.variables.sequences import ListVariable, NamedTupleVariable, SequenceVariable, inner
+from minidynamo.variables.sequences import ListVariable, SequenceVariable, inner
 from minidynamo.variables.sets import SetVariable
-from minidynamo.variables.tensors import TensorVariable
 
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
-class Services:
-    """Mixed into Tracer."""
+class FrameServices(Services):
+    """Those that are about the running frame, or too short to stand with their family."""
 
     builtins_source = DictRoot(builtins.__dict__, "builtins")
 
@@ -93,28 +88,6 @@ class Services:
         """Whether an earlier trace needed the value of the number at this place, symbol or not."""
         return source.text() in self.shapes.history.settled
 
-    def symbolic_int(self, value: int, source: Source) -> VariableTracker | None:
-        return symbols.build_symint(self, value, source)
-
-    def symbolic_float(self, value: float, source: Source) -> VariableTracker | None:
-        return symbols.build_symfloat(self, value, source)
-
-    def asks(self, values: Any) -> list[Any]:
-        """Those of `values` whose ``__torch_function__`` is asked before torch does anything."""
-        return torch_functions.overriding(self, list(values), {})
-
-    def operate(self, function: Any, *values: VariableTracker) -> VariableTracker:
-        return torch_functions.operate(self, function, *values)
-
-    def ask_overriding(self, fn: Any, holders: list, args: list, kwargs: dict) -> VariableTracker:
-        return torch_functions.ask(self, torch_functions.function_value(self, fn), holders, args, kwargs or None)
-
-    def overriding_tensor(self, obj: Any, source: Source) -> VariableTracker | None:
-        return torch_functions.build_overriding(self, obj, source)
-
-    def proxy(self, value: VariableTracker) -> Any:
-        return torch_ops.proxy(self, value)
-
     # ---- text
     def text_of(self, value: VariableTracker) -> str:
         """``repr(value)`` as a Python string."""
@@ -122,22 +95,6 @@ class Services:
 
     def to_str(self, value: VariableTracker) -> VariableTracker:
         return text.to_str(self, value)
-
-    def join_text(self, parts: list[VariableTracker]) -> VariableTracker:
-        return symbol_text.joined([inner(p) for p in parts])
-
-    def repr_of_container(self, value: VariableTracker) -> VariableTracker:
-        return builtins_.repr_of_container(self, value)
-
-    def percent_format(self, pattern: ConstantVariable, values: VariableTracker) -> VariableTracker:
-        """``%`` with values that are not all literals: each is shown by the directive's own conversion."""
-        if pattern.py_type() is not str:
-            self.stop(reasons.UNSUPPORTED_CALL, call="%", kind="these values")
-        return formatting.percent(self, pattern.value, values)
-
-    def format_text(self, pattern: str, args: tuple, kwargs: Any) -> VariableTracker:
-        """str.format and str.format_map over tracked values."""
-        return formatting.format_text(self, pattern, formatting.Fields(args, kwargs))
 
     def default_repr(self, value: VariableTracker) -> VariableTracker:
         """object_repr."""
@@ -147,13 +104,6 @@ class Services:
         if module is not None and module.py_type() is str and module.as_constant() != "builtins":
             name = f"{module.as_constant()}.{name}"
         return self.text_with_address(f"<{name} object at ", value)
-
-    def text_with_address(self, before: str, value: VariableTracker, after: str = ">") -> VariableTracker:
-        """A repr that shows where `value` is: its characters are not known while tracing."""
-        return symbol_text.SymTextVariable([before, (symbol_text.hex_address, value, ()), after])
-
-    def hash_by_address(self, value: VariableTracker) -> VariableTracker:
-        return addresses.HashVariable(self, value)
 
     def checked_text(self, name: str, value: VariableTracker) -> VariableTracker:
         if not issubclass(value.py_type(), str):
@@ -243,16 +193,10 @@ class Services:
             self.raise_(RuntimeError, "super(): arg[0] deleted")
         return cell.get(self), real(self, value)
 
-    def new_instance(self, cls: ClassVariable, base: type, args: list, kwargs: dict) -> VariableTracker:
-        return slot_calls.new_instance(self, cls, base, args, kwargs)
-
     def call_slot_wrapper(self, raw: Any, args: list, kwargs: dict) -> VariableTracker | None:
         if isinstance(raw, types.BuiltinFunctionType) and raw.__name__ == "__new__" and isinstance(raw.__self__, type):
             return slot_calls.c_new(self, raw, args, kwargs)
         return slot_calls.call_slot_wrapper(self, raw, args, kwargs)
-
-    def leave_if_watched(self, fn: Any, args: list, kwargs: dict) -> None:
-        weakrefs.leave_if_watched(self, fn, args, kwargs)
 
     def plain_object(self) -> VariableTracker:
         return ObjectVariable(object)
@@ -263,155 +207,19 @@ class Services:
         module = getattr(fn, "__module__", None)
         self.stop(reasons.UNSUPPORTED_CALL, call=f"{module}.{name}" if module else name, kind=type(fn).__name__)
 
-    def slot_value(self, obj: Any, raw: types.MemberDescriptorType) -> VariableTracker:
-        """member_get: what the trace wrote, else the user's slot."""
-        name = raw.__name__
-        member = C_MEMBERS.get(raw)
-        if member is not None:
-            return member[0](self, obj)
-        if isinstance(obj, NamedTupleVariable) and name in getattr(obj.cls, "__match_args__", ()):
-            return real(self, obj.items[obj.cls.__match_args__.index(name)])       # a C struct sequence
-        if isinstance(obj, exceptions.ExceptionVariable) and not (name in obj.fields or raw.__objclass__.__flags__ & (1 << 9)):
-            return exception_fields.field_value(self, obj, name)
-        fields = getattr(obj, "fields", None)
-        if fields is not None and name in fields:
-            if fields[name] is None:
-                attrs.attribute_error(self, obj, name)
-            return fields[name]
-        if isinstance(obj.inner, ConstantVariable) and raw.__objclass__ in (int, float, complex):
-            return obj.inner.tp_getattro(self, name)
-        known = obj.obj
-        if not isinstance(obj, ObjectVariable) or not attrs.is_python_slot(raw) and known is None:
-            self.unsupported(obj, f".{name}")
-        if known is None or obj.source is None:
-            attrs.attribute_error(self, obj, name)
-        try:
-            value = raw.__get__(known)
-        except AttributeError:
-            self.guard(Predicate(obj.source, _Unset(raw), f"slot {name} is empty"))
-            attrs.attribute_error(self, obj, name)
-        return self.build(value, Attr(obj.source, name))
-
-    def set_class(self, obj: VariableTracker, value: VariableTracker | None) -> None:
-        class_assignment.write_class(self, obj, value)
-
-    def set_slot_value(self, obj: Any, raw: types.MemberDescriptorType, value: VariableTracker | None) -> None:
-        member = C_MEMBERS.get(raw)
-        if member is not None:
-            member[1](self, obj, value)
-            return
-        if not isinstance(obj, ObjectVariable):
-            self.unsupported(obj, f".{raw.__name__} = ...")
-        if not attrs.is_python_slot(raw):
-            if not issubclass(obj.cls, BaseException):
-                self.unsupported(obj, f".{raw.__name__} = ... of a C struct")
-            exception_fields.set_field(self, obj, raw.__name__, value)
-            return
-        if value is None:
-            self.slot_value(obj, raw)
-        obj.instance_set(self, raw.__name__, value)
-
-    def getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType) -> VariableTracker:
-        name = raw.__name__
-        member = C_MEMBERS.get(raw)
-        if member is not None:
-            return member[0](self, obj)
-        if name == "__dict__" and isinstance(obj, ObjectVariable):
-            return self.instance_namespace(obj)
-        if name == "__class__":
-            return self.type_of(obj)
-        if isinstance(obj.inner, ConstantVariable) and raw.__objclass__ in (int, float, complex):
-            return obj.inner.tp_getattro(self, name)
-        if isinstance(obj, TensorVariable) and raw.__objclass__ is torch._C.TensorBase:
-            return obj.tp_getattro(self, name)
-        if name == "__weakref__" and isinstance(obj, ObjectVariable) and obj.obj is None:
-            return ConstantVariable(None)
-        return self.unsupported(obj, f".{name}")
-
-    def set_getset_value(self, obj: VariableTracker, raw: types.GetSetDescriptorType, value: Any) -> None:
-        member = C_MEMBERS.get(raw)
-        if member is not None:
-            member[1](self, obj, value)
-            return
-        if raw.__name__ == "__dict__" and isinstance(obj, ObjectVariable):
-            if value is None and adopt(raw.__objclass__):
-                self.raise_(TypeError, "cannot delete __dict__")            # PyObject_GenericSetDict
-            namespaces.assign(self, obj, value)
-            return
-        self.unsupported(obj, f".{raw.__name__} = ...")
-
-    def set_namespace(self, obj: ObjectVariable, space: VariableTracker | None) -> None:
-        """``obj.__dict__ = space``."""
-        namespaces.assign(self, obj, space)
-
-    def instance_namespace(self, obj: ObjectVariable) -> VariableTracker:
-        return namespaces.namespace_of(self, obj)
-
     def scope_of_namespace(self, space: VariableTracker) -> Scope | None:
         """The globals that exec and eval make of a dict."""
         if isinstance(space, namespaces.ScopeNamespace):
             return space.scope
         return DictScope(space, self.root_step) if space.__class__ in (DictVariable, namespaces.PartialDict) else None
 
-    def type_new(self, meta: ClassVariable, args: list, kwargs: dict) -> VariableTracker:
-        return class_making.type_new(self, meta, args, kwargs)
-
-    def made_class_part(self, raw: Any) -> VariableTracker:
-        return class_making.made_class_part(self, raw)
-
-    def function_namespace(self, function: Any) -> VariableTracker:
-        return namespaces.function_namespace(self, function)
-
-    def class_namespace(self, cls: ClassVariable) -> VariableTracker:
-        return namespaces.ClassNamespace(self, cls.cls)
-
-    def module_namespace(self, module: Any) -> VariableTracker:
-        return namespaces.scope_namespace(self, self.scope_of(module.module.__dict__))
-
     def globals_namespace(self) -> VariableTracker:
         """``globals()`` of the running frame."""
         return self.scope_value(self.frame.scope)
 
-    def scope_value(self, scope: Scope) -> VariableTracker:
-        return namespaces.scope_namespace(self, scope) if scope.value is None else scope.value
-
-    def builtins_namespace(self) -> VariableTracker:
-        return namespaces.scope_namespace(self, self.scope_of(builtins.__dict__))
-
-    def exception_text(self, exc: Any) -> VariableTracker:
-        return exception_fields.exception_text(self, exc)
-
-    def frame_value(self, frame: Any) -> VariableTracker:
-        return frames.frame_value(self, frame)
-
-    def local_namespace(self) -> VariableTracker:
-        """``locals()`` of the running frame."""
-        return frames.local_namespace(self, self.frame)
-
-    def lazy_module_attribute(self, module: VariableTracker, name: str) -> VariableTracker:
-        self.unsupported(module, f".{name} by __getattr__")
-
-    def subscript_class(self, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
-        return typing_.subscript_class(self, cls, found, key)
-
-    def union_type(self, cls: ClassVariable, other: VariableTracker, reflected: bool) -> Any:
-        return typing_.union_type(self, cls, other, reflected)
-
     def pickler(self, name: str) -> Any:
         """What stands for a C function of pickling."""
         return getattr(pickling, name, None) or getattr(copying, name)
-
-    def refuse_checks(self, value: VariableTracker, what: str) -> None:
-        typing_.refuse_checks(self, value, what)
-
-    def generic_alias(self, cls: VariableTracker, key: VariableTracker) -> VariableTracker:
-        return typing_.generic_alias(self, cls, key)
-
-    def union_members(self, value: VariableTracker) -> list[VariableTracker] | None:
-        return typing_.union_members(self, value)
-
-    def address_of(self, value: VariableTracker) -> VariableTracker:
-        return addresses.AddressVariable(value)
 
     def mapping_to_kwargs(self, value: VariableTracker) -> dict[str, VariableTracker]:
         result = DictVariable({})
@@ -487,16 +295,6 @@ class Services:
             self.raise_(StopIteration)
         self.raise_(StopIteration, real(self, value))
 
-    def until_stop_iteration(self, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
-        return self.catching(StopIteration, thunk)
-
-    def catching_index(self, thunk: Callable[[], VariableTracker]) -> VariableTracker | None:
-        """As iter_iternext: IndexError and StopIteration of a ``__getitem__`` end the iteration."""
-        return self.catching((IndexError, StopIteration), thunk)
-
-    def catching_stop(self, thunk: Callable[[], VariableTracker | None]) -> VariableTracker | None:
-        return self.catching(StopIteration, thunk)
-
     def catching_attribute_error(self, thunk: Callable[[], Any], cls: type) -> Any:
         """None for AttributeError, where the class has a ``__getattr__`` to ask next."""
         if attrs.type_lookup(self, cls, "__getattr__") is None:
@@ -516,9 +314,6 @@ class Services:
         if in_root:
             return Stop(reasons.RUNS_WHEN_DROPPED, {"name": name}, self.where())
         return Stop(reasons.DIES_IN_A_CALL, {"name": name}, self.where())
-
-    def run_generator(self, frame: Any, error: Raised | None, fresh: bool) -> str:
-        return loop.run_generator(self, frame, error, fresh)
 
     def is_handling(self, stack: list[Any]) -> bool:
         """Whether a suspended frame stands inside an except clause of its own."""
@@ -549,31 +344,6 @@ class Services:
         return self.call_python(match.match_class, subject, cls, ConstantVariable(count), names,
                                 ConstantVariable(matches_self))
 
-    def call_now(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-        return hatches.call_now(self, fn, args, kwargs)
-
-    def call_allowed(self, fn: Any, args: list, kwargs: dict) -> VariableTracker:
-        return hatches.call_allowed(self, fn, args, kwargs)
-
-    def call_opaque(self, fn: Any, when: str, untraced: Any, args: list, kwargs: dict) -> VariableTracker:
-        return hatches.call_opaque(self, fn, when, untraced, args, kwargs)
-
-    def call_nonstrict(self, function: Any, args: list, kwargs: dict) -> VariableTracker:
-        return nonstrict.call_nonstrict(self, function, args, kwargs)
-
-
-class _Unset:
-    """Predicate: a slot is empty."""
-
-    def __init__(self, raw: Any) -> None:
-        self.raw = raw
-
-    def __call__(self, obj: Any) -> bool:
-        try:
-            self.raw.__get__(obj)
-        except AttributeError:
-            return True
-        return False
 
 
 def _cell_is_empty(cell: Any) -> bool:

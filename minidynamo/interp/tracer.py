@@ -26,7 +26,7 @@ from minidynamo.guards.kinds import (
 from minidynamo.guards.set import GuardSet
 from minidynamo.guards.state import mode_stack
 from minidynamo.interp import loop
-from minidynamo.interp.services import Services
+from minidynamo.interp.services import FrameServices
 from minidynamo.interp.state import Frame, Scope
 from minidynamo.model.tables import adopt, BUILD_EXACT, BUILD_SUBCLASS, PREDICATES, WRAP
 from minidynamo.model.tracer import Raised
@@ -51,7 +51,7 @@ class Options:
     closure: tuple[types.CellType, ...] = ()     # the frame's own free cells, in the order of freevars
 
 
-class Tracer(Services):
+class Tracer(FrameServices):
     """One trace of one frame."""
 
     def __init__(self, program: Program, frame_locals: dict[str, Any], frame_globals: dict[str, Any],

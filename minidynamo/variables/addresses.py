@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.model.services import service
 from minidynamo.model.variable import IdKey, NotConstant, VariableTracker
 from minidynamo.variables.constants import ConstantVariable
 
@@ -90,3 +91,13 @@ def by_number(name: str) -> Any:
 
 for name_ in ("tp_hash", "tp_repr", "tp_format", "tp_getattro", "nb_unary", "nb_binary", "nb_inplace"):
     setattr(HashVariable, name_, by_number(name_))
+
+
+@service
+def address_of(tx: Any, value: VariableTracker) -> VariableTracker:
+    return AddressVariable(value)
+
+
+@service
+def hash_by_address(tx: Any, value: VariableTracker) -> VariableTracker:
+    return HashVariable(tx, value)

@@ -11,6 +11,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.code import facts
+from minidynamo.model.services import service
 from minidynamo.model.tables import Methods, fold, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, real
 from minidynamo.protocol import attrs, compare, iters, numbers, text
@@ -387,6 +388,7 @@ def call_object(tx):
     return tx.plain_object()
 
 
+@service
 def repr_of_container(tx: Any, value: VariableTracker) -> VariableTracker:
     """list_repr, tuple_repr, dict_repr, set_repr; ``...`` where a container holds itself."""
     part = inner(value)

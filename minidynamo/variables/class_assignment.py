@@ -6,6 +6,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import TypeIs
+from minidynamo.model.services import service
 from minidynamo.model.tables import C_MEMBERS, builds, meaning
 from minidynamo.model.variable import VariableTracker, defines, real
 from minidynamo.protocol import compare
@@ -21,7 +22,8 @@ def read_class(tx: Any, obj: VariableTracker) -> VariableTracker:
     return tx.type_of(obj)
 
 
-def write_class(tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
+@service
+def set_class(tx: Any, obj: VariableTracker, value: VariableTracker | None) -> None:
     """object_set_class: CPython itself judges the layouts, on an empty instance of the old class."""
     if value is None:
         tx.raise_(TypeError, "can't delete __class__ attribute")
@@ -42,7 +44,7 @@ def write_class(tx: Any, obj: VariableTracker, value: VariableTracker | None) ->
     tx.modified(obj)
 
 
-C_MEMBERS.add(CLASS_SLOT, (read_class, write_class))
+C_MEMBERS.add(CLASS_SLOT, (read_class, set_class))
 
 
 # ---------------------------------------------------------------- SimpleNamespace

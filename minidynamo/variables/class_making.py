@@ -14,6 +14,7 @@ from typing import Any
 
 from minidynamo import code, reasons
 from minidynamo.code import facts
+from minidynamo.model.services import service
 from minidynamo.model.tables import meaning
 from minidynamo.model.tracer import Raised
 from minidynamo.model.variable import NotConstant, VariableTracker, defines, is_subtype, real
@@ -227,6 +228,7 @@ def forget(standin: type) -> None:
 
 
 # ---------------------------------------------------------------- type.__new__
+@service
 def type_new(tx: Any, meta: ClassVariable, args: list, kwargs: dict) -> VariableTracker:
     """type_new: metaclass, layout and names; then ``__set_name__`` and ``__init_subclass__``."""
     if len(args) != 3:
@@ -373,6 +375,7 @@ def call_abc_init(tx, cls, /):
     return ConstantVariable(None)
 
 
+@service
 def made_class_part(tx: Any, raw: Any) -> VariableTracker:
     """What type_new itself put into a made class: slots, ``__dict__``, ``__weakref__``, None."""
     if type(raw) in LITERAL_TYPES:

@@ -257,7 +257,7 @@ def percent_format(tx: Any, text: ConstantVariable, values: VariableTracker) -> 
             return ConstantVariable(text.value % known[0])
         except Exception as error:
             tx.raise_real(error)
-    return tx.percent_format(text, values)
+    return tx.percent(text, values)
 
 
 @wraps(*LITERAL_TYPES)

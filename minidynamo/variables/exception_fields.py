@@ -5,6 +5,7 @@ import types
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.model.services import service
 from minidynamo.model.tables import WRAP
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.sources import Attr
@@ -79,6 +80,7 @@ def check_number(tx: Any, exc: ExceptionVariable, name: str, value: VariableTrac
         tx.raise_real(error)
 
 
+@service
 def exception_text(tx: Any, exc: ExceptionVariable) -> VariableTracker:
     """The ``__str__`` that a builtin exception has in place of BaseException's."""
     if issubclass(exc.cls, BaseExceptionGroup):

@@ -5,7 +5,9 @@ import re
 from _string import formatter_field_name_split, formatter_parser
 from typing import Any
 
+from minidynamo import reasons
 from minidynamo.base.text import tp_name
+from minidynamo.model.services import service
 from minidynamo.model.variable import VariableTracker, real
 from minidynamo.protocol import numbers, text
 from minidynamo.variables.constants import ConstantVariable
@@ -20,8 +22,12 @@ def plain_text(tx: Any, value: VariableTracker) -> str:
 
 
 # ---------------------------------------------------------------- %
-def percent(tx: Any, pattern: str, values: VariableTracker) -> VariableTracker:
-    """PyUnicode_Format: each directive is shown by its own conversion."""
+@service
+def percent(tx: Any, text: ConstantVariable, values: VariableTracker) -> VariableTracker:
+    """PyUnicode_Format with values that are not all literals: each directive is shown by its own conversion."""
+    if text.py_type() is not str:
+        tx.stop(reasons.UNSUPPORTED_CALL, call="%", kind="these values")
+    pattern = text.value
     part = inner(values)
     is_tuple = isinstance(part, TupleVariable)
     given = list(part.items) if is_tuple else [values]
@@ -152,7 +158,13 @@ class Fields:
         return value
 
 
-def format_text(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> VariableTracker:
+@service
+def format_text(tx: Any, pattern: str, args: tuple, kwargs: Any) -> VariableTracker:
+    """str.format and str.format_map over tracked values."""
+    return formatted(tx, pattern, Fields(args, kwargs))
+
+
+def formatted(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> VariableTracker:
     """do_markup: literal text and fields in turn; a spec may hold fields one level down."""
     if depth == 0:
         tx.raise_(ValueError, "Max string recursion exceeded")
@@ -176,5 +188,5 @@ def format_text(tx: Any, pattern: str, fields: Fields, depth: int = 2) -> Variab
                           else f"Unknown conversion specifier \\x{ord(conversion):x}")
             value = text.convert(tx, value, conversion)
         if "{" in spec or "}" in spec:
-            spec = plain_text(tx, format_text(tx, spec, fields, depth - 1))
+            spec = plain_text(tx, formatted(tx, spec, fields, depth - 1))
         out.append(inner(text.to_format(tx, value, spec)))

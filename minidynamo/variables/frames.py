@@ -9,6 +9,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.code import facts
 from minidynamo.guards.kinds import Predicate
+from minidynamo.model.services import service
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs
@@ -21,7 +22,7 @@ from minidynamo.variables.tracebacks import TracebackVariable, is_own
 
 
 # ---------------------------------------------------------------- variables
-def local_namespace(tx: Any, frame: Any) -> VariableTracker:
+def locals_of(tx: Any, frame: Any) -> VariableTracker:
     """PyFrame_FastToLocalsWithError: one dict per frame, brought up to date by each call; a new one each time from 3.13 on."""
     if frame.class_dict is not None:
         return frame.class_dict                                   # type: ignore[no-any-return]
@@ -127,6 +128,13 @@ class FrameVariable(HashedByIdentity):
         return super().tp_getattro(tx, name)
 
 
+@service
+def local_namespace(tx: Any) -> VariableTracker:
+    """``locals()`` of the running frame."""
+    return locals_of(tx, tx.frame)
+
+
+@service
 def frame_value(tx: Any, frame: Any) -> VariableTracker:
     if frame.value is None:
         tx.journal.set(frame, "value", FrameVariable(frame, tx.root_step))
@@ -162,7 +170,7 @@ def frame_locals(tx: Any, frame: Any) -> VariableTracker:
     """frame_getlocals: since 3.13 a proxy that writes through, of a function's frame."""
     if frame.class_dict is None and facts.LOCALS_ARE_SNAPSHOTS:
         tx.stop(reasons.LOCALS_CALL, name=".f_locals")
-    return local_namespace(tx, frame)
+    return locals_of(tx, frame)
 
 
 FRAME_ATTRIBUTES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from minidynamo import reasons
+from minidynamo.model.services import service
 from minidynamo.model.variable import Args, CannotRebuild, Kwargs, NotConstant, VariableTracker, real
 from minidynamo.side_effects.effect import Changed
 from minidynamo.sources import DictItem, DictRoot
@@ -17,6 +18,7 @@ FRESH = (ListVariable, TupleVariable, DictVariable, SetVariable)
 
 
 # ---------------------------------------------------------------- now
+@service
 def call_now(tx: Any, fn: Any, args: Args, kwargs: Kwargs) -> VariableTracker:
     """Run `fn` while tracing; what it returns is the value from now on."""
     name = getattr(fn, "__qualname__", repr(fn))
@@ -140,6 +142,7 @@ def tensors_in(tx: Any, values: list[VariableTracker]) -> list[Any]:
 
 
 # ---------------------------------------------------------------- the declarations
+@service
 def call_opaque(tx: Any, fn: Any, when: str, untraced: Any, args: Args, kwargs: Kwargs) -> VariableTracker:
     if when == "now":
         return call_now(tx, fn, args, kwargs)
@@ -148,6 +151,7 @@ def call_opaque(tx: Any, fn: Any, when: str, untraced: Any, args: Args, kwargs: 
     return tx.stop(reasons.OPAQUE_NOW, name=getattr(fn, "__qualname__", repr(fn)))
 
 
+@service
 def call_allowed(tx: Any, fn: Any, args: Args, kwargs: Kwargs) -> VariableTracker:
     """allow_in_graph: one node that calls `fn` itself."""
     return tx.emit(fn, [tx.proxy(a) for a in args], {k: tx.proxy(v) for k, v in kwargs.items()})

@@ -91,7 +91,7 @@ class SequenceIterator(IteratorVariable):
         else:
             if index == sys.maxsize:
                 tx.raise_(OverflowError, "iter index too large")
-            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
+            value = tx.catching((IndexError, StopIteration), lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
         self.advance(tx, index=None if value is None else index + 1)
         return value
 
@@ -426,7 +426,7 @@ class ReversedIterator(IteratorVariable):
         elif isinstance(items, list):                       # listreviter_next reads the list itself
             value = real(tx, items[index]) if index < len(items) else None
         else:
-            value = tx.catching_index(lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
+            value = tx.catching((IndexError, StopIteration), lambda: self.sequence.mp_subscript(tx, ConstantVariable(index)))
         self.advance(tx, index=None if value is None else index - 1)
         return value
 
@@ -463,7 +463,7 @@ class CallIterator(IteratorVariable):
     def tp_iternext(self, tx: Any) -> VariableTracker | None:
         if self.function is None:
             return None
-        value = tx.catching_stop(lambda: tx.call(real(tx, self.function), []))
+        value = tx.catching(StopIteration, lambda: tx.call(real(tx, self.function), []))
         if value is None or cmp.same_or_equal(tx, real(tx, self.sentinel), value):
             self.advance(tx, function=None)
             return None

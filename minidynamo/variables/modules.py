@@ -57,9 +57,9 @@ class ModuleVariable(HashedByIdentity):
     def missing(self, tx: Any, scope: Any, name: str) -> VariableTracker:
         """The class's or the module's own ``__getattr__`` (PEP 562)."""
         if type(self.module) is not types.ModuleType and special_is_python(tx, type(self.module), "__getattr__"):
-            return tx.lazy_module_attribute(self, name)
+            return tx.unsupported(self, f".{name} by __getattr__")
         if "__getattr__" in scope.mapping:
-            return tx.lazy_module_attribute(self, name)
+            return tx.unsupported(self, f".{name} by __getattr__")
         tx.raise_attribute_error(f"module '{self.module.__name__}' has no attribute '{name}'", self, name)
         return attribute_error(tx, self, name)
 

@@ -5,12 +5,14 @@ guards the one name that was asked for; only what looks at all names guards them
 """
 from __future__ import annotations
 
+import builtins
 import contextlib
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from minidynamo.guards.kinds import DictKeys, HasKey, InInstanceDict, Length
+from minidynamo.model.services import service
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
 from minidynamo.protocol import attrs
 from minidynamo.protocol.attrs import CLASS_DICT, attribute_error
@@ -442,7 +444,8 @@ class Keeper:
     """Holds the dict that another object had before its ``__dict__`` was assigned to."""
 
 
-def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
+@service
+def set_namespace(tx: Any, obj: Any, space: VariableTracker | None) -> None:
     """subtype_setdict: `space` is the object's dict from now on, whoever else holds it; None: a new one."""
     space = tx.empty_dict() if space is None else space
     if not issubclass(space.py_type(), dict):
@@ -462,7 +465,8 @@ def assign(tx: Any, obj: Any, space: VariableTracker | None) -> None:
     tx.modified(obj)
 
 
-def namespace_of(tx: Any, obj: Any) -> VariableTracker:
+@service
+def instance_namespace(tx: Any, obj: Any) -> VariableTracker:
     """``obj.__dict__``, one value per object."""
     if obj.assigned is not None:
         return obj.assigned
@@ -479,6 +483,7 @@ def namespace_of(tx: Any, obj: Any) -> VariableTracker:
     return known
 
 
+@service
 def function_namespace(tx: Any, function: Any) -> VariableTracker:
     """``function.__dict__``, one value per function."""
     if function.fn is not None and function.source is None:
@@ -496,3 +501,23 @@ def scope_namespace(tx: Any, scope: Any) -> VariableTracker:
     if not isinstance(known, ScopeNamespace):
         tx.unsupported(known, "that is a module's namespace, reached as a plain dict,")
     return known
+
+
+@service
+def scope_value(tx: Any, scope: Any) -> VariableTracker:
+    return scope_namespace(tx, scope) if scope.value is None else scope.value
+
+
+@service
+def class_namespace(tx: Any, cls: Any) -> VariableTracker:
+    return ClassNamespace(tx, cls.cls)
+
+
+@service
+def module_namespace(tx: Any, module: Any) -> VariableTracker:
+    return scope_namespace(tx, tx.scope_of(module.module.__dict__))
+
+
+@service
+def builtins_namespace(tx: Any) -> VariableTracker:
+    return scope_namespace(tx, tx.scope_of(builtins.__dict__))

@@ -19,6 +19,7 @@ from minidynamo.graph.fake import CannotFake, DataDependent, FakeError, OpError
 from minidynamo.graph.nonstrict import Body, Impure, NotGraphable, flat_apply, func_to_graphable, is_graphable
 from minidynamo.guards.hold import hold
 from minidynamo.guards.kinds import Predicate, SameObject
+from minidynamo.model.services import service
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import iters
 from minidynamo.variables import tensors
@@ -31,6 +32,7 @@ from minidynamo.variables.sequences import ListVariable, TupleVariable, inner
 LEAF = pytree.treespec_leaf()
 
 
+@service
 def call_nonstrict(tx: Any, function: Any, args: list, kwargs: dict) -> VariableTracker:
     """A call of a function that ``nonstrict_trace`` returned (`function` is its tracker)."""
     wrapper, name = function.fn, function.fn.__qualname__

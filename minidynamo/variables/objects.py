@@ -206,7 +206,7 @@ class ObjectVariable(VariableTracker):
         method = self.special(tx, "__next__")
         if method is None:
             return super().tp_iternext(tx) if self.inner is None else self.inner.tp_iternext(tx)
-        return tx.until_stop_iteration(lambda: tx.call(method, []))
+        return tx.catching(StopIteration, lambda: tx.call(method, []))
 
     def sq_length(self, tx: Any) -> VariableTracker:
         method = self.special(tx, "__len__")

@@ -8,6 +8,7 @@ from typing import Any
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.code import facts
+from minidynamo.model.services import service
 from minidynamo.model.slots import BINARY_DUNDER, COMPARE_DUNDER
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import CannotRebuild, VariableTracker, real
@@ -306,6 +307,7 @@ def type_init(tx: Any, args: list, kwargs: dict) -> VariableTracker:
 
 
 # ---------------------------------------------------------------- constructors
+@service
 def new_instance(tx: Any, cls: ClassVariable, base: type, args: list, kwargs: dict) -> VariableTracker:
     """``base.__new__(cls, ...)`` where `base` is the C class that has the ``__new__``."""
     made = cls.cls

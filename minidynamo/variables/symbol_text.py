@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minidynamo.model.services import service
 from minidynamo.model.tables import meaning
 from minidynamo.model.variable import VariableTracker
 from minidynamo.variables.constants import ConstantVariable
@@ -134,3 +135,14 @@ def joined(pieces: list[VariableTracker]) -> VariableTracker:
         else:
             parts.append(piece.as_constant())
     return SymTextVariable(parts) if any(not isinstance(p, str) for p in parts) else ConstantVariable("".join(parts))  # type: ignore[arg-type]
+
+
+@service
+def join_text(tx: Any, parts: list[VariableTracker]) -> VariableTracker:
+    return joined([p.inner or p for p in parts])
+
+
+@service
+def text_with_address(tx: Any, before: str, value: VariableTracker, after: str = ">") -> VariableTracker:
+    """A repr that shows where `value` is: its characters are not known while tracing."""
+    return SymTextVariable([before, (hex_address, value, ()), after])

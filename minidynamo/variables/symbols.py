@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from minidynamo import reasons
 from minidynamo.graph.symbols import UnknownSymbol
 from minidynamo.guards.kinds import ShapeExpr, TypeIs
+from minidynamo.model.services import service
 from minidynamo.model.tables import FOLD_OTHERWISE, PROXIES, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import numbers
@@ -416,7 +417,8 @@ def is_symbolic_index(value: VariableTracker) -> bool:
 
 
 # ---------------------------------------------------------------- inputs
-def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
+@service
+def symbolic_int(tx: Any, value: int, source: Any) -> VariableTracker | None:
     """A symbolic int where the policy asks for one."""
     if tx.config.specialize_int or not abs(value) < SYMBOL_LIMIT or not tx.shapes.is_dynamic_number(value, source):
         return None
@@ -426,7 +428,8 @@ def build_symint(tx: Any, value: int, source: Any) -> VariableTracker | None:
     return SymVariable(symbol, source)
 
 
-def build_symfloat(tx: Any, value: float, source: Any) -> VariableTracker | None:
+@service
+def symbolic_float(tx: Any, value: float, source: Any) -> VariableTracker | None:
     """A symbolic float.  A specialised one is given two chances to be a constant; what a resumed frame goes on with, one."""
     specialise = tx.config.specialize_float and not tx.resumes()
     dynamic = math.isfinite(value) and tx.shapes.is_dynamic_number(value, source, 2 if specialise else 1)

@@ -5,7 +5,7 @@ The tape holds the plain tensor behind an instance; an instance made while traci
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ import torch
 from minidynamo import reasons
 from minidynamo.graph.fake import CannotFake
 from minidynamo.guards.kinds import TensorMatch, TypeIs
+from minidynamo.model.services import service
 from minidynamo.model.tables import PROXIES, meaning, torch_rule
 from minidynamo.model.variable import VariableTracker
 from minidynamo.protocol import numbers
@@ -109,12 +110,13 @@ def as_plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 # ---------------------------------------------------------------- asking
-def overriding(tx: Any, args: list, kwargs: dict) -> list[OverridingTensorVariable]:
+@service
+def asks(tx: Any, values: Iterable[VariableTracker]) -> list[OverridingTensorVariable]:
     """Arguments, and items of lists and tuples there, that torch would ask first; none while that is switched off."""
     if tx.torch_function_off:
         return []
     found = []
-    for value in (*args, *kwargs.values()):
+    for value in values:
         parts = value.items if isinstance(value, (ListVariable, TupleVariable)) else (value,)
         found += [part for part in map(tx.real, parts) if isinstance(part, OverridingTensorVariable)]
     return found
@@ -135,6 +137,11 @@ def ask(tx: Any, func: VariableTracker, holders: list, args: list, kwargs: dict 
     return result
 
 
+@service
+def ask_overriding(tx: Any, fn: Any, holders: list, args: list, kwargs: dict) -> VariableTracker:
+    return ask(tx, function_value(tx, fn), holders, args, kwargs or None)
+
+
 class Asked(Exception):
     """What torch would hand to ``__torch_function__``."""
 
@@ -150,6 +157,7 @@ class Probe(torch.Tensor):
         raise Asked(func, args, kwargs)
 
 
+@service
 def operate(tx: Any, function: Callable[..., Any], *values: VariableTracker) -> VariableTracker:
     """An operator: which function it stands for, and with which arguments, torch itself says."""
     stand_ins = [torch.zeros(()).as_subclass(Probe) if isinstance(v, OverridingTensorVariable)
@@ -258,7 +266,7 @@ def instance(tx: Any, value: tensors.TensorVariable, cls: type, new: Collection[
 
 @torch_rule(torch.overrides.handle_torch_function)
 def handle_torch_function(tx, public_api, relevant_args, *args, **kwargs):
-    holders = overriding(tx, tx.collect(relevant_args), {})
+    holders = asks(tx, tx.collect(relevant_args))
     return ask(tx, public_api, holders, list(args), kwargs) if holders else None
 
 
@@ -279,7 +287,8 @@ def takes_part(cls: type) -> bool:
         and not cls.__module__.startswith("torch.") and not any("__slots__" in vars(k) for k in cls.__mro__[:-3])
 
 
-def build_overriding(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker | None:
+@service
+def overriding_tensor(tx: Any, obj: torch.Tensor, source: Any) -> VariableTracker | None:
     """The instance as its plain tensor; None where that is not the same to autograd."""
     if not takes_part(type(obj)):
         return None

@@ -13,6 +13,7 @@ from minidynamo.code import decode
 from minidynamo.graph.tape import values_of
 from minidynamo.guards.enum_fetch import allowed_by_torch
 from minidynamo.model import marks
+from minidynamo.model.services import service
 from minidynamo.model.tables import PROXIES, TORCH_RULES
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.reasons import Stop
@@ -84,6 +85,7 @@ def is_graph_op(fn: Any) -> bool:
 
 
 # ---------------------------------------------------------------- arguments
+@service
 def proxy(tx: Any, value: VariableTracker) -> Any:
     """A value as a graph argument: nodes for tensors, literals, and containers of them."""
     value = real(tx, value)

@@ -13,6 +13,7 @@ from typing import Any
 
 from minidynamo import reasons
 from minidynamo.guards.kinds import Equal, SameObject
+from minidynamo.model.services import service
 from minidynamo.model.tables import builds, meaning, wraps
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import attrs
@@ -251,6 +252,7 @@ def call_generic_alias(tx, origin, args, /):
     return generic_alias(tx, origin, args)
 
 
+@service
 def generic_alias(tx: Any, origin: VariableTracker, args: VariableTracker) -> VariableTracker:
     key = args if isinstance(args, TupleVariable) else TupleVariable([args])
     value = types.GenericAlias(real_part(tx, origin), real_part(tx, key))
@@ -263,6 +265,7 @@ def call_mro_entries(tx, self, bases, /):
     return TupleVariable([self.origin(tx)])
 
 
+@service
 def refuse_checks(tx: Any, value: VariableTracker, what: str) -> None:
     """isinstance() and issubclass() take no parameterized generic, in a union neither."""
     if not isinstance(value, TypingVariable):
@@ -272,6 +275,7 @@ def refuse_checks(tx: Any, value: VariableTracker, what: str) -> None:
         tx.raise_(TypeError, f"{what}() argument 2 cannot be a parameterized generic")
 
 
+@service
 def subscript_class(tx: Any, cls: ClassVariable, found: Any, key: VariableTracker) -> VariableTracker:
     """``C[...]``: C's own ``__class_getitem__`` is called; builtins' and typing's are done for real."""
     raw = found.raw
@@ -285,6 +289,7 @@ def subscript_class(tx: Any, cls: ClassVariable, found: Any, key: VariableTracke
     return tx.call(attrs.describe(tx, found, None, cls.cls), [key])
 
 
+@service
 def union_type(tx: Any, cls: VariableTracker, other: VariableTracker, reflected: bool) -> Any:
     """``C | D`` (type_or); what is no type says NotImplemented."""
     if not isinstance(other, (ClassVariable, TypingVariable)) and other.py_type() is not type(None):
@@ -292,6 +297,7 @@ def union_type(tx: Any, cls: VariableTracker, other: VariableTracker, reflected:
     return made_by(tx, "|", *((other, cls) if reflected else (cls, other)))
 
 
+@service
 def union_members(tx: Any, value: VariableTracker) -> list[VariableTracker] | None:
     """The classes that isinstance() tries for a union."""
     if isinstance(value, TypingVariable) and type(value.value) in (types.UnionType, UNION):

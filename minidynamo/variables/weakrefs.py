@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from minidynamo import reasons
 from minidynamo.base.text import tp_name
 from minidynamo.guards.kinds import TypeIs
+from minidynamo.model.services import service
 from minidynamo.model.tables import builds, meaning
 from minidynamo.model.variable import NotConstant, VariableTracker, real
 from minidynamo.protocol import compare
@@ -94,6 +95,7 @@ def made_here(value: VariableTracker) -> bool:
     return False
 
 
+@service
 def leave_if_watched(tx: Any, fn: Any, args: list, kwargs: dict) -> None:
     """A function of weakref's that is Python's to run must not be given an object that this trace makes.
 
